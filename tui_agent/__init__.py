@@ -1,0 +1,3 @@
+"""tui-agent: a full-screen, keyboard-driven coding agent for the terminal."""
+
+__version__ = "0.1.0"

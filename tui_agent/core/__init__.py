@@ -1,0 +1,1 @@
+"""The agent itself: frozen values and plain functions, standard library only."""

@@ -1,0 +1,464 @@
+"""The values that cross every border of the product.
+
+Everything here is frozen and knows nobody: no file, no terminal, no network. What a
+model said is a `Message`, what it wants is a `ToolCall`, what the person sees and
+answers is an `ApprovalRequest` and a `Decision`, what an effect really did is a
+`Receipt`. Events (what the log keeps) live in `core.events`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Protocol, TypeAlias
+
+Json: TypeAlias = Any
+"""A value that `json.loads` can return. Kept as `Any`: recursive aliases hide more errors than they find."""
+
+JsonObject: TypeAlias = Mapping[str, Any]
+
+
+class AgentError(Exception):
+    """Root of the few errors of this product; its text is one sentence for the person."""
+
+
+class ConfigError(AgentError):
+    """The configuration or the command line cannot be used."""
+
+
+# ------------------------------------------------------------------ what was said
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One action that a model asked for, independent of the protocol it was written in.
+
+    `arguments` is None when they could not be parsed; then `error` says why and the call
+    is answered but never run. `raw` keeps the argument text exactly as it was received.
+    """
+
+    id: str
+    name: str
+    arguments: JsonObject | None
+    error: str | None = None
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who produced an assistant message: decides whether `extras` may be sent back."""
+
+    wire: str
+    endpoint: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """What the person (or a guard speaking for the product) said."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """What the model said; `calls` in the order they were made."""
+
+    text: str
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    author: Author | None = None
+    extras: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMessage:
+    """The answer to one call, exactly as the model is told."""
+
+    call_id: str
+    name: str
+    text: str
+
+
+Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage
+History: TypeAlias = tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model call. None means unknown and is never shown as 0.
+
+    `input_tokens` is the whole prompt, cache reads and writes included; `output_tokens`
+    includes reasoning.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+    def plus(self, other: Usage) -> Usage:
+        """Add field by field; unknown plus a number is the number, unknown plus unknown stays unknown."""
+
+        def add(a: int | None, b: int | None) -> int | None:
+            return b if a is None else a if b is None else a + b
+
+        return Usage(*(add(getattr(self, f.name), getattr(other, f.name)) for f in fields(Usage)))
+
+
+Finish: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "error", "unknown"]
+ErrorKind: TypeAlias = Literal[
+    "auth", "rate_limit", "context_length", "server", "network", "protocol", "bad_request"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderError:
+    """A failed model call as a value.
+
+    `message` is one sentence with the cause and, where there is one, the next step.
+    `retryable`: the same request may succeed later. `retry_after` is in seconds.
+    """
+
+    kind: ErrorKind
+    message: str
+    retryable: bool = False
+    retry_after: float | None = None
+    status: int | None = None
+
+
+# ------------------------------------------------------------------ what a provider yields
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the visible answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A piece of the model's reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalDelta:
+    """A piece of a refusal that the server labels as such."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    """A piece of one tool call; pieces with the same `key` belong together, in order of first appearance.
+
+    `id` and `name` count when not empty; `arguments` fragments are joined. `extras` are provider
+    members of the call that must go back with it.
+    """
+
+    key: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    extras: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyEnd:
+    """The last delta of every stream: how it ended, what it cost, what must go back.
+
+    With `error` set the calls of the reply are void (fail closed) and the text so far is kept.
+    """
+
+    finish: Finish | None = None
+    usage: Usage | None = None
+    error: ProviderError | None = None
+    extras: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryTick:
+    """Seconds left until the provider tries again (before the first delta only)."""
+
+    attempt: int
+    seconds: float
+    error: ProviderError
+
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | RefusalDelta | CallDelta | RetryTick | ReplyEnd
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """All deltas of one model call, folded."""
+
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    finish: Finish | None = None
+    usage: Usage | None = None
+    error: ProviderError | None = None
+    refusal: str = ""
+    extras: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What a model is told about one tool. `parameters` is a JSON Schema object; `example` one call's arguments."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+    example: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One model call: system text, history and offered tools, all provider-neutral."""
+
+    system: str
+    messages: History
+    tools: tuple[ToolSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model as the loop sees it: who it is and a function that streams a reply.
+
+    `stream` must end with exactly one `ReplyEnd` and close its connection when its iterator is closed.
+    """
+
+    author: Author
+    stream: Callable[[Request], AsyncIterator[Delta]]
+
+
+# ------------------------------------------------------------------ effects, approval, receipts
+
+PermissionClass: TypeAlias = Literal["read", "search", "write", "run", "git", "shell", "network", "mcp", "none"]
+Permission: TypeAlias = Literal["allow", "ask", "deny"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """Read one file; `start` is a line number from 1, `limit` a number of lines."""
+
+    path: str
+    start: int = 1
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListFiles:
+    """List one folder."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchText:
+    """Search an extended regular expression below a path."""
+
+    text: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteBytes:
+    """Replace the whole file at `path` (relative to the workspace) by `new`; None deletes it.
+
+    `base` holds the bytes that the preview was made from, None when the file does not exist;
+    the file must still hold them when the answer comes.
+    """
+
+    path: str
+    base: bytes | None
+    new: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunArgv:
+    """Run a program without a shell. `timeout` in seconds."""
+
+    argv: tuple[str, ...]
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunScript:
+    """Run a text by `/bin/sh`; permission class shell. `timeout` in seconds."""
+
+    script: str
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class SetPlan:
+    """Replace the visible to-do list; items are (status, text), status one of done, now, next."""
+
+    items: tuple[tuple[str, str], ...]
+
+
+Effect: TypeAlias = ReadFile | ListFiles | SearchText | WriteBytes | RunArgv | RunScript | SetPlan
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRequest:
+    """What `core.policy.decide` looks at: a command as text or as argv, or a tool by name."""
+
+    tool: str
+    permission: PermissionClass
+    argv: tuple[str, ...] | None = None
+    command: str | None = None
+    path: str | None = None
+    floors: tuple[str, ...] = ()
+    """Reasons found by the mechanism (a secret name, a hard link) why the answer is at least ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the policy says, and the rule that said it, in words a person can look up."""
+
+    permission: Permission
+    rule: str
+    permission_class: PermissionClass
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """One prepared action: what is shown, what is hashed and what is executed are this object.
+
+    `id` is unique in the session. `summary` is one line ("edit  src/a.py  +2 -1"), not yet
+    sanitised. `depends_on` names the ids of earlier requests of the batch whose result the
+    preview was computed on; when one of them is not applied, this one is not executed.
+    """
+
+    id: str
+    call: ToolCall
+    effect: Effect
+    policy: PolicyRequest
+    summary: str
+    reason: str = ""
+    depends_on: tuple[str, ...] = ()
+
+
+Answer: TypeAlias = Literal["yes", "no", "skip", "stop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to one request. `stop` is no plus the end of the run. `by` is key, rule, flag or nobody.
+
+    `chosen` holds the numbers of the hunks to apply, None for all of them.
+    """
+
+    request_id: str
+    answer: Answer
+    reason: str = ""
+    by: str = "key"
+    chosen: frozenset[int] | None = None
+
+
+Ask: TypeAlias = Callable[[tuple[ApprovalRequest, ...]], Awaitable[tuple[Decision, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What one effect really did. Hashes are sha256 hex, None where no file was or is; `duration` in seconds.
+
+    `by` says who approved: a key, the rule or the flag that allowed it.
+    """
+
+    id: str
+    call_id: str
+    tool: str
+    arguments: JsonObject
+    path: str | None = None
+    before: str | None = None
+    after: str | None = None
+    exit_code: int | None = None
+    duration: float = 0.0
+    by: str = ""
+    added: int = 0
+    removed: int = 0
+
+
+OutcomeStatus: TypeAlias = Literal["applied", "refused", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of one action: `text` is exactly what the model is told.
+
+    `refused`: a rule or a person said no. `error`: the world said no. `note` is a short result
+    for the transcript ("7 hits", "exit 1").
+    """
+
+    status: OutcomeStatus
+    text: str
+    receipt: Receipt | None = None
+    note: str = ""
+
+
+Emit: TypeAlias = Callable[[str], None]
+"""Called with pieces of live command output."""
+
+
+class Tools(Protocol):
+    """The loop's view of the workspace: prepare, decide, commit."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools offered to the model."""
+
+    async def prepare(self, call: ToolCall, earlier: tuple[ApprovalRequest, ...]) -> ApprovalRequest | Outcome:
+        """Validate a call and compute its preview on top of the `earlier` pending requests of the batch."""
+
+    def decide(self, request: ApprovalRequest) -> Verdict:
+        """Ask the policy."""
+
+    async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
+        """Carry out an approved request, after comparing its base again. Never raises `OSError`."""
+
+
+# ------------------------------------------------------------------ limits and endings
+
+
+class StopReason(enum.StrEnum):
+    """Why a run ended; every run ends with exactly one."""
+
+    COMPLETED = "completed"
+    VERIFIED = "verified"
+    UNVERIFIED = "unverified"
+    STEP_LIMIT = "step_limit"
+    CONTEXT_LIMIT = "context_limit"
+    TOKEN_LIMIT = "token_limit"
+    COST_LIMIT = "cost_limit"
+    REPEATED = "repeated"
+    INVALID = "invalid_action_limit"
+    DENIED = "denied"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one run. All positive; `max_context` in characters, `max_tokens` in tokens, `max_cost` in USD."""
+
+    max_steps: int = 25
+    max_invalid: int = 3
+    max_context: int = 2_000_000
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    max_calls: int = 32
+    command_timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if value is not None and (isinstance(value, bool) or not value > 0):
+                raise ConfigError(f"limits.{f.name} must be positive, not {value!r}")
