@@ -109,9 +109,7 @@ class Usage:
 
 
 Finish: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "error", "unknown"]
-ErrorKind: TypeAlias = Literal[
-    "auth", "rate_limit", "context_length", "server", "network", "protocol", "bad_request"
-]
+ErrorKind: TypeAlias = Literal["auth", "rate_limit", "context_length", "server", "network", "protocol", "bad_request"]
 
 
 @dataclass(frozen=True, slots=True)
