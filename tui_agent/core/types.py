@@ -434,7 +434,7 @@ class StopReason(enum.StrEnum):
     UNVERIFIED = "unverified"
     STEP_LIMIT = "step_limit"
     CONTEXT_LIMIT = "context_limit"
-    TOKEN_LIMIT = "token_limit"
+    TOKEN_LIMIT = "token_limit"  # noqa: S105 - the name of a limit
     COST_LIMIT = "cost_limit"
     REPEATED = "repeated"
     INVALID = "invalid_action_limit"

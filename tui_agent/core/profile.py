@@ -1,0 +1,73 @@
+"""A profile: one named entry of the configuration that says how to reach a model.
+
+Frozen and complete: every layer of the configuration has been merged before one is made.
+Nothing is defaulted that would end up in a request (`generation` is sent as it is).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from tui_agent.core.types import ConfigError, Usage
+
+Wire: TypeAlias = Literal["openai-chat", "anthropic", "ollama-native", "scripted"]
+ProtocolName: TypeAlias = Literal["auto", "native", "json", "verbs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds. There is no total deadline; `progress` is the time without any content delta."""
+
+    connect: float = 10.0
+    first_event: float = 600.0
+    idle: float = 300.0
+    progress: float = 300.0
+
+    def __post_init__(self) -> None:
+        for name in ("connect", "first_event", "idle", "progress"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"timeouts.{name} must be positive, not {getattr(self, name)!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """USD per million tokens. A missing rate counts as 0; a profile without pricing has unknown cost."""
+
+    input: float = 0.0
+    cached_input: float = 0.0
+    output: float = 0.0
+
+    def cost(self, usage: Usage) -> float | None:
+        """USD of one call, or None when the server did not say how many tokens it took."""
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        cached = usage.cached_tokens or 0
+        fresh = max(0, usage.input_tokens - cached)
+        return (fresh * self.input + cached * self.cached_input + usage.output_tokens * self.output) / 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How to reach one model.
+
+    `type` is what the config names, `wire` the format it stands for. `endpoint` is the base URL
+    without the last path of the wire ("http://127.0.0.1:8080/v1"). `options` are settings of the
+    adapter ("text_tool_calls"), never sent.
+    """
+
+    name: str
+    type: str = "openai"
+    wire: Wire = "openai-chat"
+    endpoint: str | None = None
+    model: str | None = None
+    api_key_env: str | None = None
+    api_key_cmd: tuple[str, ...] = ()
+    protocol: ProtocolName = "auto"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    generation: Mapping[str, Any] = field(default_factory=dict)
+    pricing: Pricing | None = None
+    local: bool = False
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    options: Mapping[str, Any] = field(default_factory=dict)
