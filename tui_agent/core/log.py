@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from tui_agent.core import events as ev
 from tui_agent.core.codec import from_json, to_json
@@ -40,9 +40,9 @@ _TYPES = {cls: name for name, cls in _NAMES.items()}
 _SYNCED = (ev.Asked, ev.Answered, ev.CheckDone, ev.RunEnded)
 
 
-def is_durable(event: ev.Event | ev.Unknown) -> bool:
+def is_durable(event: ev.Event) -> TypeGuard[ev.Durable]:
     """True for events that belong in the log."""
-    return type(event) in _TYPES or isinstance(event, ev.Unknown)
+    return type(event) in _TYPES
 
 
 def encode(event: ev.Durable | ev.Unknown) -> dict[str, Any]:

@@ -393,13 +393,14 @@ class Outcome:
     """The end of one action: `text` is exactly what the model is told.
 
     `refused`: a rule or a person said no. `error`: the world said no. `note` is a short result
-    for the transcript ("7 hits", "exit 1").
+    for the transcript ("7 hits", "exit 1"). `invalid`: the call itself was malformed, nothing was tried.
     """
 
     status: OutcomeStatus
     text: str
     receipt: Receipt | None = None
     note: str = ""
+    invalid: bool = False
 
 
 Emit: TypeAlias = Callable[[str], None]
