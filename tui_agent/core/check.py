@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from tui_agent.core import events as ev
 from tui_agent.core.log import digest_of
@@ -15,14 +16,14 @@ from tui_agent.core.types import ApprovalRequest, Ask, Emit, PolicyRequest, RunA
 class Check:
     """The command that decides whether edits work; `timeout` in seconds.
 
-    `run` carries it out. `unseen_ok`: it may run unasked although an edit was approved by a flag or
-    a rule, so that code nobody saw would run.
+    `run` carries it out. `asks` says when the person is asked first: "unseen" when an edit was approved
+    by a flag or a rule, so that code nobody saw would run.
     """
 
     argv: tuple[str, ...]
     run: Callable[[Emit], Awaitable[ev.CheckDone]]
     timeout: float = 600.0
-    unseen_ok: bool = False
+    asks: Literal["always", "unseen", "never"] = "unseen"
 
 
 def check_request(check: Check, number: int) -> ApprovalRequest:
@@ -34,7 +35,7 @@ def check_request(check: Check, number: int) -> ApprovalRequest:
         RunArgv(check.argv, check.timeout),
         PolicyRequest("check", "run", argv=check.argv),
         f"check  {' '.join(check.argv)}",
-        "it would run code of edits that nobody saw",
+        "it would run code of this folder that nobody has seen",
     )
 
 

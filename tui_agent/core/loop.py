@@ -437,8 +437,8 @@ class _Run:
     async def run_check(self, check: Check) -> Events:
         """Run the person's check after a batch that changed files."""
         self.check = "not run"
-        unseen = self.unseen and not check.unseen_ok
-        async with aclosing(gate(check, self.agent.ask if unseen else None, self.revision)) as events:
+        asks = check.asks == "always" or (check.asks == "unseen" and self.unseen)
+        async with aclosing(gate(check, self.agent.ask if asks else None, self.revision)) as events:
             async for event in events:
                 if isinstance(event, ev.CheckDone):
                     self.check = "passed" if event.passed else "failed"

