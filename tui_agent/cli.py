@@ -176,9 +176,9 @@ def screen(options: argparse.Namespace, root: Path, paths: Paths, user_file: Pat
     """Open the full-screen app."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigError('the screen needs a terminal; give a task with -p "…" to run without one')
-    from tui_agent.ui.start import Start, run_screen  # noqa: PLC0415 - Textual is heavy
+    from tui_agent.ui.app import Start, run  # noqa: PLC0415 - Textual is heavy
 
-    return run_screen(Start(root, paths, user_file, options.provider, options.model))
+    return run(Start(root, paths, user_file, options.provider, options.model))
 
 
 def demo(words: Sequence[str]) -> int:
@@ -188,10 +188,11 @@ def demo(words: Sequence[str]) -> int:
     from tui_agent import demo as recorded  # noqa: PLC0415
 
     if sys.stdin.isatty() and sys.stdout.isatty():
-        from tui_agent.ui.start import run_demo  # noqa: PLC0415 - Textual is heavy
+        from tui_agent.ui.app import Start, run  # noqa: PLC0415 - Textual is heavy
 
         with recorded.prepared(delay=0.03) as played:
-            return run_demo(played)
+            at = played.situation
+            return run(Start(at.root, at.paths, at.paths.config_file, ready=(at, played.model)))
     from tui_agent import oneshot  # noqa: PLC0415
     from tui_agent.session import Session  # noqa: PLC0415
 

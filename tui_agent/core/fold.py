@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from tui_agent.core import events as ev
 from tui_agent.core.guards import signature
@@ -46,17 +47,23 @@ def message_of(event: AnyEvent) -> Message | None:
 def history(events: Iterable[AnyEvent]) -> History:
     """The whole conversation, valid for the next request: every call has its answer right behind it."""
     messages: list[Message] = []
-    pending = ""
+    pending, start = "", 0
     for event in events:
         if isinstance(event, ev.Checkpoint):
             pending += event.text
             continue
         message = message_of(event)
+        if isinstance(event, ev.UserSaid):
+            start = len(messages)
+        if isinstance(event, ev.RunEnded) and event.reason is StopReason.FAILED and not pending:
+            # a message that was never answered goes back to the composer, not into the next request
+            if not any(isinstance(m, AssistantMessage) for m in messages[start:]):
+                del messages[start:]
         if isinstance(event, ev.AssistantSaid):
             pending = ""
         elif pending and isinstance(event, ev.UserSaid):
             messages.append(AssistantMessage(pending))
-            pending = ""
+            pending, start = "", start + 1
         if message is not None:
             messages.append(message)
     if pending:
@@ -95,17 +102,21 @@ class Totals:
     replies: int = 0
 
 
+def add(so_far: Totals, event: AnyEvent) -> Totals:
+    """The totals with one more event."""
+    if not isinstance(event, ev.AssistantSaid):
+        return so_far
+    known = so_far.cost is not None and event.cost is not None
+    return Totals(
+        so_far.usage.plus(event.usage or Usage()),
+        (so_far.cost or 0.0) + (event.cost or 0.0) if known else None,
+        so_far.replies + 1,
+    )
+
+
 def totals(events: Iterable[AnyEvent]) -> Totals:
     """Add up what the model calls took."""
-    usage, cost, replies = Usage(), 0.0, 0
-    known = True
-    for event in events:
-        if isinstance(event, ev.AssistantSaid):
-            replies += 1
-            usage = usage.plus(event.usage or Usage())
-            known = known and event.cost is not None
-            cost += event.cost or 0.0
-    return Totals(usage, cost if known else None, replies)
+    return reduce(add, events, Totals())
 
 
 @dataclass(frozen=True, slots=True)
