@@ -31,10 +31,15 @@ ODD_CHAR = st.sampled_from(
     "\u2800\u3000\u3164\ufe0f\ufeff\uffa0\ud800\ue000\U000e0041\U000e0100\U0010ffff"
     "aeZ09'\"<>+U\\$`[]@/.:…→é日שไ\u0430\u043e\u0436\u0391\u03bf\U0001f600\U0001f1e9ﬁ"
 )
-RUN = st.builds(lambda char, count: char * count, ANY_CHAR | ODD_CHAR, st.sampled_from([1, 1, 1, 2, 8, 9, 32, 33, 140]))
+COUNT = st.sampled_from([1, 2, 7, 8, 9, 32, 33, 129])
+WHITE = st.builds(lambda unit, count: unit * count, st.text(" \t\n", min_size=1, max_size=3), COUNT)
+MARKS = st.builds(lambda unit, count: unit * count, st.sampled_from(["\u0301", "\u0338", "\u0301\u093e"]), COUNT)
+RUN = st.builds(lambda char, count: char * count, ODD_CHAR, COUNT)
 WORDS = st.sampled_from(["rm -rf x", "<U+202E>", "<ESC>", "<3 spaces>", "<8 more>", "\n<8 blank lines>\n", "' '", "→ "])
-TEXT = st.lists(RUN | ODD_CHAR | WORDS, max_size=12).map("".join)
-check = settings(max_examples=300, deadline=None, derandomize=True, database=None)
+PIECE = WHITE | MARKS | RUN | WORDS | st.text(ODD_CHAR, max_size=6) | st.text(ANY_CHAR, max_size=6)
+PIECES = st.lists(PIECE, max_size=8)
+TEXT = PIECES.map("".join)
+check = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 
 
 def assert_safe(text: str, *, lines: bool) -> None:
@@ -154,24 +159,39 @@ def test_different_argvs_look_different(one: list[str], two: list[str]) -> None:
 
 
 @check
-@given(TEXT, st.sampled_from(["text", "diff_line", "title"]), st.data())
-def test_a_stream_shows_what_the_whole_shows(text: str, context: Context, data: st.DataObject) -> None:
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=12)))
-    stream, spans = Sanitiser(context), []
-    for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
-        spans += stream.feed(text[start:end])
-    spans += stream.finish()
-    whole = Sanitiser(context)
-    assert merged(spans) == merged([*whole.feed(text), *whole.finish()])
-    assert stream.warns == whole.warns
+@given(PIECES, st.sampled_from(["text", "command", "diff_line", "title"]))
+def test_a_stream_shows_what_the_whole_shows(pieces: list[str], context: Context) -> None:
+    assert streamed(pieces, context) == streamed(["".join(pieces)], context)
 
 
 @check
 @given(TEXT)
 def test_character_by_character_is_no_different(text: str) -> None:
-    stream = Sanitiser()
-    spans = [span for char in text for span in stream.feed(char)] + list(stream.finish())
-    assert merged(spans) == merged(list(sanitise(text, "text").spans))
+    assert streamed(list(text), "text") == streamed([text], "text")
+    assert streamed([text], "text")[0] == merged(list(sanitise(text, "text").spans))
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [" " * 100, " \x1b" + " " * 100, " " * 100],
+        ["\ta ", " " * 128 + "b"],
+        [" " * 128, " b\t"],
+        ["e" + "\u0301" * 8, "\u0301"],
+        ["e", "\u0301" * 5, "\u0301" * 5, "\u0301" * 40],
+        ["\n ", "\n"] * 9,
+        ["a\n", "\u0301"],
+        ["a", "\u200b", "\u200b" * 40, "\u0301"],
+    ],
+)
+def test_runs_go_on_across_the_borders_of_chunks(pieces: list[str]) -> None:
+    assert streamed(pieces, "text") == streamed(["".join(pieces)], "text")
+
+
+def streamed(pieces: list[str], context: Context) -> tuple[list[tuple[str, str]], frozenset[str]]:
+    stream = Sanitiser(context)
+    spans = [span for piece in pieces for span in stream.feed(piece)] + list(stream.finish())
+    return merged(spans), stream.warns
 
 
 @check
