@@ -22,6 +22,7 @@ import re
 import secrets as random_source
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -262,7 +263,7 @@ async def run(
         request = supervisor.encode_request(argv, str(cwd), environment)
         child = _Child(request, output, mark)
     except ValueError as problem:
-        return result(error=f"{argv[0]!r} cannot be started: {problem}.")
+        return result(error=_sentence(argv[0], str(problem)))
     except OSError as problem:
         return result(error=f"No process can be started: {problem.strerror}.")
     try:
@@ -314,25 +315,46 @@ class _Child:
             ours.pop_all()
         self._control.setblocking(False)
         self._pipe = _Pipe(source, output)
-        self._report = asyncio.create_task(self._converse(request))
+        self._unsent = memoryview(request)
+        self._report = b""
+        self._loop = asyncio.get_running_loop()
+        self._ended = (
+            self._loop.create_future()
+        )  # not a task: the end of a loop cancels all tasks, and stops must outlive it
+        self._loop.add_writer(self._control, self._send)
+        self._loop.add_reader(self._control, self._receive)
 
-    async def _converse(self, request: bytes) -> bytes:
-        """Send the request and return what comes back until the supervisor has ended; nothing when it was killed."""
-        loop = asyncio.get_running_loop()
-        report = b""
-        with contextlib.suppress(ConnectionError):
-            await loop.sock_sendall(self._control, request)
-            while data := await loop.sock_recv(self._control, 4096):
-                report += data
-        return report
+    def _send(self) -> None:
+        """Send the next part of the request; it may be longer than the socket's buffer."""
+        try:
+            self._unsent = self._unsent[self._control.send(self._unsent) :]
+        except BlockingIOError:
+            return
+        except ConnectionError:  # the supervisor is gone; the reader sees it too
+            self._unsent = self._unsent[:0]
+        if not self._unsent:
+            self._loop.remove_writer(self._control)
+
+    def _receive(self) -> None:
+        """Take the next part of the report; its end means that the supervisor has ended."""
+        try:
+            data = self._control.recv(65536)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            data = b""
+        self._report += data
+        if not data:
+            self._loop.remove_reader(self._control)
+            self._ended.set_result(None)
 
     async def follow(self, deadline: float, emit: Callable[[str], None] | None) -> bool:
         """Pass the output on until the command has ended; False when `deadline` (monotonic) came first."""
-        while not self._report.done():
+        while not self._ended.done():
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            await asyncio.wait({self._report}, timeout=min(left, LIVE_INTERVAL) if emit else left)
+            await asyncio.wait({self._ended}, timeout=min(left, LIVE_INTERVAL) if emit else left)
             if emit and (piece := self._output.take_live()):
                 emit(piece)
         return True
@@ -344,17 +366,17 @@ class _Child:
         """
         deadline = time.monotonic() + _SETTLE_SECONDS
         cancelled = False
-        if not self._report.done():
+        if not self._ended.done():
+            self._loop.remove_writer(self._control)
             with contextlib.suppress(OSError):  # the other end is gone
                 self._control.shutdown(socket.SHUT_WR)
-        while not self._report.done() and (left := deadline - time.monotonic()) > 0:
+        while not self._ended.done() and (left := deadline - time.monotonic()) > 0:
             try:
-                await asyncio.wait({self._report}, timeout=left)
+                await asyncio.wait({self._ended}, timeout=left)
             except asyncio.CancelledError:
                 cancelled = True
-        report = self._report.result() if self._report.done() else b""
-        if not report:
-            self._report.cancel()
+        self._loop.remove_reader(self._control)
+        if not self._report:
             self._process.kill()
             self.swept = _sweep(self._mark)
         self._pipe.close()
@@ -362,7 +384,7 @@ class _Child:
         self._process.wait()
         if cancelled:
             raise asyncio.CancelledError
-        return report.decode()
+        return self._report.decode()
 
 
 def _decode(status: str) -> tuple[int | None, int | None]:
@@ -391,15 +413,16 @@ def _why(program: str, cwd: Path, env: Mapping[str, str], stage: str, number: in
     """Say in one sentence why a program did not start."""
     if stage == "cwd":
         return f"The folder {str(cwd)!r} cannot be entered: {os.strerror(number)}."
-    found = cwd / program if "/" in program else _find(program, env.get("PATH", os.defpath))
+    places = [str(cwd)] if "/" in program else env.get("PATH", os.defpath).split(os.pathsep)
+    kind = next(filter(None, (_file_type(Path(place, program)) for place in places)), None)
     match number:
         case errno.E2BIG:
             why = "its arguments are longer than the system allows"
-        case errno.ENOENT if found and found.is_file():
+        case errno.ENOENT if kind == stat.S_IFREG:
             why = "the interpreter named in its first line does not exist"
         case errno.ENOENT | errno.ENOTDIR:
             why = "there is no such program" if "/" in program else "there is no such program on PATH"
-        case errno.EACCES if found and found.is_dir():
+        case errno.EACCES if kind == stat.S_IFDIR:
             why = "it is a folder"
         case errno.EACCES:
             why = "it is not executable"
@@ -407,9 +430,17 @@ def _why(program: str, cwd: Path, env: Mapping[str, str], stage: str, number: in
             why = "it is neither a binary for this machine nor a script with an interpreter in its first line"
         case _:
             why = os.strerror(number)
-    return f"{program!r} cannot be started: {why}."
+    return _sentence(program, why)
 
 
-def _find(program: str, path: str) -> Path | None:
-    """Return the first file of that name on a search path, executable or not."""
-    return next((p for folder in path.split(os.pathsep) if (p := Path(folder, program)).exists()), None)
+def _sentence(program: str, why: str) -> str:
+    name = program if len(program) <= 100 else program[:99] + "…"
+    return f"{name!r} cannot be started: {why}."
+
+
+def _file_type(path: Path) -> int | None:
+    """Return the type bits of what is at a path, None when nothing can be seen there."""
+    try:
+        return stat.S_IFMT(path.stat().st_mode)
+    except OSError:
+        return None

@@ -48,7 +48,10 @@ def encode_request(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> byt
         raise ValueError("a NUL character cannot be passed to a program")
     if any(not name or "=" in name for name in env):
         raise ValueError("the name of an environment variable is empty or holds '='")
-    body = b"\0".join(os.fsencode(word) for word in words)
+    try:
+        body = b"\0".join(os.fsencode(word) for word in words)
+    except UnicodeEncodeError as error:
+        raise ValueError("a lone surrogate cannot be passed to a program") from error
     return len(body).to_bytes(8, "big") + body
 
 
@@ -101,7 +104,10 @@ def _spawn(request: list[bytes]) -> tuple[int, bytes]:
     env = dict(variable.split(b"=", 1) for variable in variables)
     parent = os.getpid()
     failed, failure = os.pipe()  # closes itself at exec
-    child = os.fork()
+    try:
+        child = os.fork()
+    except OSError as error:  # the user's limit of processes
+        return 0, f"start {error.errno}".encode()
     if not child:
         _become(argv, cwd, env, parent, failure)
     os.close(failure)
@@ -172,9 +178,10 @@ class _Family:
 
     def terminate(self) -> None:
         """Ask all to end; a stopped job is woken to hear it."""
+        family = _descendants() if _PROC else set()
         for number in (signal.SIGTERM, signal.SIGCONT):
             if _PROC:
-                self._signal(_descendants(), number)
+                self._signal(family, number)
             else:
                 self._signal_group(number)
 
@@ -227,7 +234,11 @@ def main() -> None:
         signal.signal(number, lambda *_: None)
     request = _receive()
     if request is None:
-        return
+        return  # the product died or gave up
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    if poll.poll(0):
+        return  # stopped before it began
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     child, failure = _spawn(request)
     report = b"failed " + failure if failure else _supervise(child, wake)
