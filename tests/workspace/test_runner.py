@@ -1,5 +1,5 @@
 """The command runner, on real programs: what a command can see, what it may leave, how it ends."""
-# ruff: noqa: ASYNC110, ASYNC220, ASYNC222 - a test that watches other processes polls, and may block its loop
+# ruff: noqa: ASYNC110, ASYNC220 - a test that watches other processes polls, and may block its loop
 
 from __future__ import annotations
 
