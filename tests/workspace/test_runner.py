@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import signal
 import socket
@@ -12,15 +13,12 @@ import subprocess
 import sys
 import threading
 import time
-import tracemalloc
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tui_agent.workspace import runner, supervisor
-from tui_agent.workspace.runner import LIVE_PIECE, RUN_MARK, CommandResult, child_environment, run
+from tui_agent.workspace import supervisor
+from tui_agent.workspace.runner import RUN_MARK, CommandResult, child_environment, run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -214,8 +212,8 @@ async def test_a_program_that_ignores_term_is_killed(tmp_path):
 
 
 async def test_the_limit_does_not_follow_the_wall_clock(tmp_path, monkeypatch):
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 86400 * len(str(time.monotonic_ns())[-1]))
+    jumps = itertools.count(time.time(), 86400)
+    monkeypatch.setattr(time, "time", lambda: next(jumps))
     result = await run(["true"], cwd=tmp_path, timeout=30)
     assert not result.timed_out
     assert 0 < result.duration < 30
@@ -298,6 +296,15 @@ async def test_nothing_outlives_the_product(how, tmp_path):
             await asyncio.sleep(0.01)
 
 
+async def test_an_error_of_the_listener_is_not_swallowed_and_the_command_ends(tmp_path):
+    def emit(piece: str) -> None:
+        raise LookupError(piece)
+
+    with pytest.raises(LookupError):
+        await run(sh("echo $$ > a.pid; echo hi; exec sleep 600"), cwd=tmp_path, timeout=60, emit=emit)
+    assert not is_alive(pids_in(tmp_path)[0])
+
+
 async def test_a_command_that_kills_its_supervisor_ends_with_it(tmp_path):
     script = "echo $" + RUN_MARK + " > mark; setsid sleep 600 & kill -9 $PPID; sleep 600"
     result = await run(sh(script), cwd=tmp_path, timeout=10)
@@ -322,136 +329,6 @@ async def test_a_supervisor_that_is_told_to_end_ends_the_command(tmp_path):
     result = await run(sh("kill -TERM $PPID; exec sleep 600"), cwd=tmp_path, timeout=10)
     assert (result.exit_code, result.signal, result.timed_out) == (None, signal.SIGTERM, False)
     assert result.error
-
-
-# ------------------------------------------------------------------ output
-
-
-async def test_a_line_of_100_mb_stays_in_bounds(tmp_path):
-    tracemalloc.start()
-    try:
-        result = await run(["head", "-c", "100000000", "/dev/zero"], cwd=tmp_path, timeout=60, emit=lambda _: None)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert (result.exit_code, result.total_bytes) == (0, 100_000_000)
-    assert result.output.count("\0") == 1_000_000
-    assert "\n[99,000,000 bytes left out, 0 lines]\n" in result.output
-    assert peak < 20_000_000
-
-
-async def test_an_endless_flood_is_cut_and_the_loop_goes_on(tmp_path):
-    turns = 0
-
-    async def other_work() -> None:
-        nonlocal turns
-        while True:
-            await asyncio.sleep(0.001)
-            turns += 1
-
-    work = asyncio.create_task(other_work())
-    result = await run(["yes"], cwd=tmp_path, timeout=0.5, max_output=1000)
-    work.cancel()
-    assert result.timed_out
-    assert result.output.startswith("y\n" * 250 + "\n[")
-    assert result.output.endswith("lines]\n" + "y\n" * 250)
-    assert turns > 20
-
-
-async def test_output_that_is_not_utf8_is_replaced(tmp_path):
-    result = await run(py("import os; os.write(1, b'a\\xff\\0b\\xc3')"), cwd=tmp_path, timeout=10)
-    assert result.output == "a\ufffd\0b\ufffd"
-
-
-async def test_the_last_state_of_a_progress_bar_is_kept(tmp_path):
-    result = await run(py("for i in range(200001): print(i, end='\\r')"), cwd=tmp_path, timeout=10, max_output=100)
-    assert result.output.endswith("199999\r200000\r")
-
-
-async def test_output_is_live(tmp_path):
-    pieces: list[str] = []
-
-    def emit(piece: str) -> None:
-        pieces.append(piece)
-        (tmp_path / "seen").touch()
-
-    result = await run(
-        sh("echo first; while ! [ -e seen ]; do sleep 0.01; done; echo last"), cwd=tmp_path, timeout=10, emit=emit
-    )
-    assert not result.timed_out
-    assert pieces[0] == "first\n"
-    assert "".join(pieces) == result.output == "first\nlast\n"
-
-
-async def test_live_pieces_are_few_and_bounded(tmp_path):
-    pieces: list[str] = []
-    result = await run(["seq", "1000000"], cwd=tmp_path, timeout=30, emit=pieces.append)
-    assert len(pieces) <= result.duration / runner.LIVE_INTERVAL + 2
-    assert max(map(len, pieces)) <= LIVE_PIECE + 40
-    assert pieces[-1].endswith("1000000\n")
-
-
-async def test_an_error_of_the_listener_is_not_swallowed_and_the_command_ends(tmp_path):
-    def emit(piece: str) -> None:
-        raise LookupError(piece)
-
-    with pytest.raises(LookupError):
-        await run(sh("echo $$ > a.pid; echo hi; exec sleep 600"), cwd=tmp_path, timeout=60, emit=emit)
-    assert not is_alive(pids_in(tmp_path)[0])
-
-
-CHUNKS = st.lists(st.one_of(st.binary(max_size=40), st.text("aé€🎈\n", max_size=20).map(str.encode)), max_size=12)
-
-
-@given(chunks=CHUNKS, limit=st.integers(0, 60))
-def test_head_tail_and_counts_do_not_depend_on_the_chunks(chunks, limit):
-    output = runner._Output(limit)
-    for chunk in chunks:
-        output.feed(chunk)
-    whole = b"".join(chunks)
-    assert output.total == len(whole)
-    if len(whole) <= limit:
-        assert output.text() == whole.decode(errors="replace")
-        return
-    once = runner._Output(limit)
-    once.feed(whole)
-    assert output.text() == once.text()
-    head, tail = whole[: (limit + 1) // 2], whole[len(whole) - limit // 2 :]
-    middle = whole[len(head) : len(whole) - len(tail)]
-    count = middle.count(b"\n")
-    assert f"\n[{len(middle):,} bytes left out, {count:,} lines]\n" in output.text()
-
-
-@given(text=st.text("aé€🎈\n", min_size=30, max_size=60), limit=st.integers(0, 29))
-def test_a_cut_never_tears_a_character(text, limit):
-    output = runner._Output(limit)
-    output.feed(text.encode())
-    shown = output.text()
-    assert "\ufffd" not in shown
-    head, tail = shown.split("\n[", 1)[0], shown.rsplit("lines]\n", 1)[1]
-    assert text.startswith(head)
-    assert text.endswith(tail)
-
-
-@given(chunks=CHUNKS)
-def test_live_pieces_join_to_the_whole(chunks):
-    output = runner._Output(10)
-    pieces = []
-    for chunk in chunks:
-        output.feed(chunk)
-        pieces.append(output.take_live())
-    pieces.append(output.take_live(final=True))
-    assert "".join(pieces) == b"".join(chunks).decode(errors="replace")
-
-
-@given(sizes=st.lists(st.integers(0, 3 * LIVE_PIECE), min_size=1, max_size=6))
-def test_a_live_piece_says_what_it_skips(sizes):
-    output = runner._Output(10)
-    for size in sizes:
-        output.feed(b"x" * size)
-    piece, skipped = output.take_live(), sum(sizes) - LIVE_PIECE
-    assert piece.count("x") == min(sum(sizes), LIVE_PIECE)
-    assert (f"[{skipped:,} bytes not shown live]" in piece) == (skipped > 0)
 
 
 # ------------------------------------------------------------------ programs that cannot be started
@@ -528,87 +405,3 @@ def test_the_request_survives_any_words():
     request = supervisor.encode_request(["a", "", "b c"], "/x", {"N": "v=w", "E": ""})
     assert int.from_bytes(request[:8], "big") == len(request) - 8
     assert request[8:].split(b"\0") == [b"/x", b"3", b"a", b"", b"b c", b"N=v=w", b"E="]
-
-
-# ------------------------------------------------------------------ the environment
-
-
-CANARIES = {
-    "OPENAI_API_KEY": "canary-1", "X_TOKEN": "canary-2", "MY_PROVIDER": "canary-3", "AWS_SECRET_ACCESS_KEY": "canary-4",
-    "LD_PRELOAD": "canary-5", "PYTHONPATH": "canary-6", "BASH_ENV": "canary-7", "GIT_EXTERNAL_DIFF": "canary-8",
-    "TUI_AGENT_FAULT": "canary-9", "HTTP_PROXY": "canary-0", "lc_x": "canary-a", "PATHX": "canary-b",
-}  # fmt: skip
-ORDINARY = {
-    "HOME": "/h", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "xterm", "TMPDIR": "/t",
-    "USER": "u", "SHELL": "/bin/sh", "VIRTUAL_ENV": "/v", "NO_COLOR": "",
-}  # fmt: skip
-MARKERS = {"AGENT": "tui-agent", "AI_AGENT": "tui-agent"}
-
-
-async def test_a_command_sees_no_key(tmp_path, monkeypatch):
-    for name, value in {**ORDINARY, **CANARIES}.items():
-        if name not in {"LD_PRELOAD", "TMPDIR", "HOME"}:
-            monkeypatch.setenv(name, value)
-    output = (await run(["env"], cwd=tmp_path, timeout=10)).output
-    assert "canary" not in output
-    assert "LC_ALL=C.UTF-8\n" in output
-    assert "AI_AGENT=tui-agent\n" in output
-    assert f"{RUN_MARK}=" in output
-
-
-def test_only_listed_variables_pass():
-    assert child_environment({**ORDINARY, **CANARIES}) == ORDINARY | MARKERS
-
-
-def test_the_person_may_let_more_pass_but_no_key():
-    allow = ["X_TOKEN", "OPENAI_API_KEY", "MY_PROVIDER", "AWS_*", "COPY", "HOLDS"]
-    source = {**ORDINARY, **CANARIES, "COPY": "canary-3", "HOLDS": "https://u:canary-3@host", "AWSX": "no"}
-    passed = child_environment(source, allow=allow, secrets=["MY_PROVIDER", "NOT_SET"])
-    assert passed == ORDINARY | MARKERS | {"X_TOKEN": "canary-2", "AWS_SECRET_ACCESS_KEY": "canary-4"}
-
-
-@pytest.mark.parametrize("secret", ["", "x", "/h", "none"])
-def test_a_short_dummy_key_does_not_empty_the_environment(secret):
-    passed = child_environment({**ORDINARY, "K": secret}, allow=["K"], secrets=["K"])
-    assert ORDINARY.keys() - passed.keys() <= {"HOME"}  # equal to the dummy is still too much
-    assert "K" not in passed
-
-
-@pytest.mark.parametrize("path", ["", ":", ".", "bin:./x:..", "~/bin", None])
-def test_path_without_an_absolute_entry_falls_back(path):
-    passed = child_environment({} if path is None else {"PATH": path})
-    assert passed["PATH"] == "/usr/local/bin:/usr/bin:/bin"
-
-
-def test_path_entries_of_an_untrusted_folder_are_dropped(tmp_path):
-    work, outside = tmp_path / "work", tmp_path / "outside"
-    for folder in (work / "bin", outside / "bin", tmp_path / "work-evil"):
-        folder.mkdir(parents=True)
-    (outside / "into").symlink_to(work / "bin")
-    (work / "out").symlink_to(outside / "bin")
-    (tmp_path / "alias").symlink_to(work)
-    (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    bad = [
-        work,
-        work / "bin",
-        outside / "into",
-        work / "out",
-        tmp_path / "alias" / "bin",
-        f"{outside}/../work/bin",
-        f"{work}/",
-    ]
-    good = [str(outside / "bin"), str(tmp_path / "work-evil"), str(tmp_path / "loop"), "/usr/bin"]
-    source = {"PATH": ":".join(map(str, [*bad, *good])), "VIRTUAL_ENV": str(work / ".venv"), "SHELL": str(work / "sh")}
-    for root in (work, tmp_path / "alias"):
-        passed = child_environment(source, workspace=root)
-        assert passed == {"PATH": ":".join(good)} | MARKERS
-    assert child_environment(source)["PATH"] == source["PATH"]
-
-
-async def test_a_program_is_looked_up_on_the_path_of_the_child(tmp_path):
-    (tmp_path / "bin").mkdir()
-    make(tmp_path / "bin" / "only-here", "#!/bin/sh\necho found\n")
-    env = child_environment({"PATH": f"{tmp_path}/bin:/usr/bin:/bin"})
-    assert (await run(["only-here"], cwd=tmp_path, timeout=10, env=env)).output == "found\n"
-    env = child_environment({"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}, workspace=tmp_path)
-    assert "PATH" in (await run(["only-here"], cwd=tmp_path, timeout=10, env=env)).error
