@@ -1,7 +1,9 @@
 """Bytes of a streaming response -> lines and server-sent events, without any I/O.
 
 Only CR, LF and CRLF end a line: U+2028 and U+0085 are data, which is why the text-based line
-readers of the HTTP libraries are not used. Results never depend on how the bytes were cut.
+readers of the HTTP libraries are not used. Results never depend on how the bytes were cut, and
+memory is bounded: a decoder that meets more than `MAX_EVENT` bytes without an end sets `overflow`
+and decodes nothing more.
 """
 
 from __future__ import annotations
@@ -11,28 +13,21 @@ from typing import NamedTuple
 MAX_EVENT = 8 * 1024 * 1024
 """Bytes of one line or one event."""
 
-_BOM = b"\xef\xbb\xbf"
-
-
-class FramingError(ValueError):
-    """The bytes are no usable stream: a line or an event is too long."""
+BOM = b"\xef\xbb\xbf"
 
 
 class LineDecoder:
     """Cuts a byte stream into lines, without their ends. A leading byte order mark is dropped."""
 
     def __init__(self) -> None:
+        self.overflow = False
         self._pieces: list[bytes] = []
         self._size = 0
         self._at_start = True
         self._skip_lf = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Take the next bytes and return the lines they complete.
-
-        Raises:
-            FramingError: a line is longer than `MAX_EVENT`.
-        """
+        """Take the next bytes and return the lines they complete."""
         if self._at_start:
             data = self._without_bom(data)
         if self._skip_lf and data:
@@ -51,30 +46,31 @@ class LineDecoder:
         lines = data.split(b"\n")
         self._size = 0
         self._hold(lines.pop())
-        return lines
+        return [] if self.overflow else lines
 
     def close(self) -> list[bytes]:
         """The last line, if it had no end."""
         rest = b"".join(self._pieces)
         self._pieces.clear()
-        return [rest] if rest else []
+        return [rest] if rest and not self.overflow else []
 
     def _hold(self, data: bytes) -> None:
-        if data:
-            self._size += len(data)
-            if self._size > MAX_EVENT:
-                raise FramingError(f"a line of the stream is longer than {MAX_EVENT // 1024 // 1024} MiB")
+        self._size += len(data)
+        if self._size > MAX_EVENT:
+            self.overflow = True
+            self._pieces.clear()
+        elif data:
             self._pieces.append(data)
 
     def _without_bom(self, data: bytes) -> bytes:
         head = b"".join(self._pieces) + data
         self._pieces.clear()
         self._size = 0
-        if len(head) < len(_BOM) and _BOM.startswith(head):
+        if len(head) < len(BOM) and BOM.startswith(head):
             self._hold(head)
             return b""
         self._at_start = False
-        return head.removeprefix(_BOM)
+        return head.removeprefix(BOM)
 
 
 class SseEvent(NamedTuple):
@@ -89,16 +85,18 @@ class SseDecoder:
 
     def __init__(self) -> None:
         self._lines = LineDecoder()
+        self._too_long = False
         self._event = ""
         self._data: list[bytes] = []
         self._size = 0
 
-    def feed(self, data: bytes) -> list[SseEvent]:
-        """Take the next bytes and return the events they complete.
+    @property
+    def overflow(self) -> bool:
+        """Whether a line or an event was too long; nothing after it is decoded."""
+        return self._too_long or self._lines.overflow
 
-        Raises:
-            FramingError: a line or an event is longer than `MAX_EVENT`.
-        """
+    def feed(self, data: bytes) -> list[SseEvent]:
+        """Take the next bytes and return the events they complete."""
         events: list[SseEvent] = []
         for line in self._lines.feed(data):
             self._line(line, events)
@@ -116,11 +114,12 @@ class SseDecoder:
         return events
 
     def _line(self, line: bytes, events: list[SseEvent]) -> None:
-        if line.startswith(b"data:"):
+        if self._too_long:
+            return
+        if line.startswith(b"data:") or line == b"data":
             value = line[6:] if line.startswith(b" ", 5) else line[5:]
             self._size += len(value) + 1
-            if self._size > MAX_EVENT:
-                raise FramingError(f"an event of the stream is longer than {MAX_EVENT // 1024 // 1024} MiB")
+            self._too_long = self._size > MAX_EVENT
             self._data.append(value)
         elif not line:
             if self._data:
@@ -131,5 +130,3 @@ class SseDecoder:
             self._event = ""
         elif line.startswith(b"event:"):
             self._event = str(line[6:], "utf-8", "replace").removeprefix(" ")
-        elif line == b"data":
-            self._data.append(b"")
