@@ -222,7 +222,7 @@ def _trust(ca_file: str | None) -> ssl.SSLContext:
     """The system's certificates (SSL_CERT_FILE counts), those of certifi where the system has none, or one file."""
     context = ssl.create_default_context(cafile=ca_file)
     paths = ssl.get_default_verify_paths()
-    if ca_file is None and paths.cafile is None and paths.capath is None:
+    if not (ca_file or paths.cafile or paths.capath):
         context.load_verify_locations(importlib.import_module("certifi").where())
     return context
 

@@ -358,7 +358,7 @@ class ChatReader:
             function = function if isinstance(function, dict) else {}
             index, call_id, name = entry.get("index"), _string(entry.get("id")), _string(function.get("name"))
             index = index if isinstance(index, int) and not isinstance(index, bool) else None
-            arguments = _argument_text(function.get("arguments"))
+            arguments = argument_text(function.get("arguments"))
             key = self._calls.key(index, call_id, name, arguments, fresh=fresh)
             members = {member: entry[member] for member in entry if member not in {"index", "id", "type", "function"}}
             out.append(CallDelta(key, call_id, self._real_names.get(name, name), arguments, members))
@@ -371,7 +371,7 @@ class ChatReader:
                 return
             self._legacy = self._calls.key(None, "", "", "", fresh=False)
         name = _string(function.get("name"))
-        arguments = _argument_text(function.get("arguments"))
+        arguments = argument_text(function.get("arguments"))
         out.append(CallDelta(self._legacy, "", self._real_names.get(name, name), arguments))
 
     # -------------------------------------------------------------- end
@@ -406,7 +406,7 @@ def _string(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _argument_text(value: Json) -> str:
+def argument_text(value: Json) -> str:
     """Fragments are text; some servers send the finished object instead."""
     if isinstance(value, str):
         return value
