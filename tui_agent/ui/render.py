@@ -155,7 +155,7 @@ def _output(block: Action, width: int, hang: str, full: bool) -> list[Line]:
         return []
     part = output[-count:] if block.tail else output[:count]
     lines = [line for source in part for line in wrap(shown(source), width, hang, words=False)]
-    hidden = len(output) - count
-    if hidden and not block.live:
-        lines += wrap([(f"{hidden} more line{'s' if hidden != 1 else ''} {'above' if block.tail else ''}".rstrip(), "dim")], width, hang)
-    return lines
+    if not (hidden := len(output) - count) or block.live:
+        return lines
+    more = wrap([(f"… {hidden} more line{'s' if hidden != 1 else ''}", "dim")], width, hang)
+    return more + lines if block.tail else lines + more

@@ -32,12 +32,14 @@ def table_lines(sample: tuple[str, ...], rows: Sequence[str], width: int, gutter
     lines: list[Line] = []
     columns = _columns(sample, width - len(gutter))
     header = _cells(sample[0])
+    right = [cell.endswith(":") and not cell.startswith(":") for cell in _cells(sample[1])]
     for index, row in enumerate(rows):
         if rows is sample and index == 1:
             lines += [_rule(columns, gutter)] if columns else []
         elif columns:
-            lines += _row(_cells(row), columns, gutter, "heading" if rows is sample and index == 0 else "")
+            lines += _row(_cells(row), columns, right, gutter, "heading" if rows is sample and index == 0 else "")
         elif not (rows is sample and index == 0):
+            lines += [BLANK] if lines or rows is not sample else []
             lines += _pairs(header, _cells(row), width, gutter)
     return lines
 
@@ -73,7 +75,7 @@ def _rule(columns: Sequence[int], gutter: str) -> Line:
     return Line(((gutter, ""), ("─┼─".join("─" * size for size in columns), "dim")), len(gutter))
 
 
-def _row(cells: list[str], columns: Sequence[int], gutter: str, style: str) -> list[Line]:
+def _row(cells: list[str], columns: Sequence[int], right: list[bool], gutter: str, style: str) -> list[Line]:
     """One row of the table: as many rows of the screen as its highest cell."""
     wrapped = [wrap(inline(cell, style), size) for cell, size in zip_longest(cells[: len(columns)], columns, fillvalue="")]
     lines: list[Line] = []
@@ -81,7 +83,8 @@ def _row(cells: list[str], columns: Sequence[int], gutter: str, style: str) -> l
         pieces: list[Piece] = [(gutter, "")] if gutter else []
         for number, (part, size) in enumerate(zip(parts, columns, strict=True)):
             pieces += [(" │ ", "dim")] if number else []
-            pieces += [*part.pieces, (" " * (size - cell_len(part.text)), "")]
+            space = (" " * (size - cell_len(part.text)), "")
+            pieces += [space, *part.pieces] if right[number : number + 1] == [True] else [*part.pieces, space]
         lines.append(Line(tuple(pieces), len(gutter)))
     return lines
 
@@ -91,4 +94,4 @@ def _pairs(header: list[str], cells: list[str], width: int, gutter: str) -> list
     for name, cell in zip_longest(header, cells[: len(header)], fillvalue=""):
         pieces = [*inline(name, "heading"), (": ", "dim"), *inline(cell)]
         lines += wrap(pieces, width, gutter, gutter + "  ")
-    return [*lines, BLANK]
+    return lines
