@@ -55,7 +55,9 @@ def mixed(size: int) -> str:
         section += [f"- bullet number {n} with *some* words in it and `names_{n}`\n" for n in range(40)] + ["\n"]
         section += ["| name | value | remark |\n|---|---:|---|\n"]
         section += [f"| entry {n} | {n * n} | some remark on `entry {n}` |\n" for n in range(30)] + ["\n"]
-        section += ["```python\n"] + [f'def f_{n}(a, b="x"): return a + b  # comment {n}\n' for n in range(30)] + ["```\n\n"]
+        section += (
+            ["```python\n"] + [f'def f_{n}(a, b="x"): return a + b  # comment {n}\n' for n in range(30)] + ["```\n\n"]
+        )
         parts += section
         length += sum(map(len, section))
         number += 1

@@ -200,7 +200,9 @@ def tool_done(event: ev.ToolDone, answer: ev.Answered | None) -> Action:
     if event.denied:
         word = DENIALS[event.denied]
         reason = answer.reason if answer and answer.reason else _reason(event)
-        return Action(verb, what, word="" if reason else word, reason=f"{word}: {reason}" if reason else "", output=event.text)
+        return Action(
+            verb, what, word="" if reason else word, reason=f"{word}: {reason}" if reason else "", output=event.text
+        )
     receipt = event.receipt
     failed = event.status != "applied" or (receipt is not None and receipt.exit_code not in {None, 0})
     facts = [event.note] if event.note else []
@@ -211,7 +213,14 @@ def tool_done(event: ev.ToolDone, answer: ev.Answered | None) -> Action:
     command = receipt is not None and receipt.exit_code is not None
     word = "" if not failed else "FAIL" if command else "refused" if event.status == "refused" else "error"
     return Action(
-        verb, what, tuple(facts), word, "fail" if failed else "dim", output=event.text, excerpt=6 if failed else 0, tail=command
+        verb,
+        what,
+        tuple(facts),
+        word,
+        "fail" if failed else "dim",
+        output=event.text,
+        excerpt=6 if failed else 0,
+        tail=command,
     )
 
 
@@ -236,7 +245,9 @@ def check_done(event: ev.CheckDone) -> Action:
 def failed(error: ProviderError) -> Card:
     """The card of a failed model call."""
     status = f" ({error.status})" if error.status else ""
-    return Card(TITLES[error.kind] + status, error.message, NEXT.get(error.kind, "/retry, or choose another with /provider"))
+    return Card(
+        TITLES[error.kind] + status, error.message, NEXT.get(error.kind, "/retry, or choose another with /provider")
+    )
 
 
 def ended(event: ev.RunEnded) -> Note:

@@ -119,7 +119,8 @@ class Chunker:
             return
         rest = self.partial
         while len(rest) > LINE_MAX:
-            cut = rest.rfind(" ", LINE_MAX // 2, LINE_MAX) + 1 or LINE_MAX
+            blank = rest.rfind(" ", LINE_MAX // 2, LINE_MAX)
+            cut = blank if blank > 0 else LINE_MAX
             self.partial, rest = rest[:cut], CONTINUED + rest[cut:]
             self._end_line()
         self.partial = rest
@@ -202,8 +203,9 @@ def _code(fence: Fence, stack: Stack, source: str, width: int, gutter: str) -> t
 def _text(source: str, width: int, gutter: str) -> list[Line]:
     """The rows of a line outside fences and tables."""
     if source.startswith(CONTINUED):
-        first, *more = wrap(inline(source.removeprefix(CONTINUED)), width, gutter)
-        return [first._replace(joint=""), *more]
+        body = source.removeprefix(CONTINUED)
+        first, *more = wrap(inline(body.lstrip(" ")), width, gutter)
+        return [first._replace(joint=body[: len(body) - len(body.lstrip(" "))]), *more]
     stripped = source.strip()
     if heading := _HEADING.match(source):
         return wrap(inline(source[heading.end() :].rstrip().rstrip("#").rstrip(), "heading"), width, gutter)
@@ -243,5 +245,3 @@ class Tail:
         if text.partial and (text.lines or text.chunks or text.partial.strip()):
             state, lines = step(state, text.partial, width)
         return [*self._lines, *lines, *rest(state, width)]
-
-

@@ -56,7 +56,8 @@ def _columns(sample: tuple[str, ...], width: int) -> tuple[int, ...]:
     count = len(_cells(sample[0]))
     rows = [_cells(row)[:count] for index, row in enumerate(sample) if index != 1]
     natural = [
-        max(3, *(width_of(inline(cell)) for cell in column)) for column in zip_longest(*rows, [""] * count, fillvalue="")
+        max(3, *(width_of(inline(cell)) for cell in column))
+        for column in zip_longest(*rows, [""] * count, fillvalue="")
     ]
     room = width - 3 * (count - 1)
     if sum(natural) <= room:
@@ -77,7 +78,9 @@ def _rule(columns: Sequence[int], gutter: str) -> Line:
 
 def _row(cells: list[str], columns: Sequence[int], right: list[bool], gutter: str, style: str) -> list[Line]:
     """One row of the table: as many rows of the screen as its highest cell."""
-    wrapped = [wrap(inline(cell, style), size) for cell, size in zip_longest(cells[: len(columns)], columns, fillvalue="")]
+    wrapped = [
+        wrap(inline(cell, style), size) for cell, size in zip_longest(cells[: len(columns)], columns, fillvalue="")
+    ]
     lines: list[Line] = []
     for parts in zip_longest(*wrapped, fillvalue=BLANK):
         pieces: list[Piece] = [(gutter, "")] if gutter else []

@@ -12,6 +12,7 @@ from itertools import groupby
 from time import monotonic
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -168,7 +169,9 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         same = 0
         if len(story.blocks) == changed:
             pairs = zip(before, self._tail_lines, strict=False)
-            same = next((row for row, (old, new) in enumerate(pairs) if old != new), min(len(before), len(self._tail_lines)))
+            same = next(
+                (row for row, (old, new) in enumerate(pairs) if old != new), min(len(before), len(self._tail_lines))
+            )
         self._tail_strips = {row: strip for row, strip in self._tail_strips.items() if row < same}
         top = self.scroll_offset.y
         self._settle()
@@ -347,8 +350,8 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         if span is not None:
             start, end = span
             text = line.text
-            low = strip.index_to_cell_position(min(max(start, line.gutter), len(text)))
-            high = strip.index_to_cell_position(len(text) if end == -1 else min(end, len(text)))
+            low = cell_len(text[: max(start, line.gutter)])
+            high = cell_len(text if end == -1 else text[:end])
             if low < high:
                 chosen = self.screen.get_component_rich_style("screen--selection")
                 before, middle, after = strip.crop(0, low), strip.crop(low, high), strip.crop(high)
