@@ -40,7 +40,7 @@ def visible(view: Transcript) -> list[str]:
 
 
 def everything(view: Transcript) -> list[str]:
-    return [line.text.rstrip() for line in view._rows(0, view.virtual_size.height - 1)]
+    return [line.text.rstrip() for line in view._layout.between(0, view.virtual_size.height - 1)]
 
 
 def session(turns: int) -> list:
@@ -166,7 +166,7 @@ async def test_resizing_keeps_the_block_at_the_top() -> None:
         view = pilot.app.query_one(Transcript)
         index = view._story.blocks.index(Said("question 6"))
         for _ in range(2):  # the first time heights above are guesses
-            view._go(view._heights.start(index) + 1)
+            view._go(view._layout.start(index) + 1)
             await settled(pilot)
         assert visible(view)[0] == "› question 6"
         for size in [(40, 20), (80, 24), (120, 40)]:
@@ -303,11 +303,11 @@ async def test_only_what_is_looked_at_is_drawn() -> None:
     async with Host(session(300)).run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         view = pilot.app.query_one(Transcript)
-        assert len(view._drawn) < 30
+        assert view._layout.drawn < 30
         view.action_home()
         await settled(pilot)
         assert visible(view)[0] == "› question 0"
-        assert len(view._drawn) < 60
+        assert view._layout.drawn < 60
 
 
 @pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "ansi-dark"])

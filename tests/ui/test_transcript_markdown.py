@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,7 +31,7 @@ MARKDOWN = st.lists(
             "\n> ",
             "long words of prose " * 6,
         ]
-    ),  # fmt: skip
+    ),
     max_size=60,
 ).map("".join)
 
@@ -80,7 +82,7 @@ def test_inline(source: str, pieces: list[tuple[str, str]]) -> None:
         "**" * 900,
         "`" * 900,
         "[" * 900,
-    ],  # fmt: skip
+    ],
 )
 def test_what_is_not_closed_stays_as_it_was_written(source: str) -> None:
     assert "".join(text for text, _ in inline(source)) == source
@@ -175,7 +177,7 @@ def test_the_live_form_is_the_final_form(text: str, cuts: list[int], width: int)
     text *= 4
     chunker, tail = Chunker(), Tail()
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in pairwise(edges):
         chunker.feed(text[begin:end])
         live = [line for chunk in chunker.chunks for line in draw(chunk, width)] + tail.draw(chunker, width)
         assert live == render(text[:end], width)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tui_agent.ui.lines import OPEN, Piece, unmarked
 
 if TYPE_CHECKING:
-    from pygments.lexer import ExtendedRegexLexer
+    from pygments.lexer import ExtendedRegexLexer  # type: ignore[import-untyped]
 
 Stack: TypeAlias = tuple[str, ...]
 """States of a lexer between two lines, innermost last."""
@@ -20,8 +20,34 @@ Stack: TypeAlias = tuple[str, ...]
 ROOT: Stack = ("root",)
 
 LANGUAGES = frozenset(
-    "bash c c++ cpp css diff dockerfile go html ini java javascript js py python python3 "
-    "rs rust sh shell sql toml ts typescript xml zsh".split()
+    (
+        "bash",
+        "c",
+        "c++",
+        "cpp",
+        "css",
+        "diff",
+        "dockerfile",
+        "go",
+        "html",
+        "ini",
+        "java",
+        "javascript",
+        "js",
+        "py",
+        "python",
+        "python3",
+        "rs",
+        "rust",
+        "sh",
+        "shell",
+        "sql",
+        "toml",
+        "ts",
+        "typescript",
+        "xml",
+        "zsh",
+    )
 )
 """Languages whose lexers keep their whole state in a stack; code in another one stays plain."""
 
@@ -44,7 +70,7 @@ def _lexer(language: str) -> ExtendedRegexLexer | None:
     if language not in LANGUAGES:
         return None
     from pygments.lexer import ExtendedRegexLexer  # noqa: PLC0415 - late: not before the first paint
-    from pygments.lexers import find_lexer_class_by_name  # noqa: PLC0415
+    from pygments.lexers import find_lexer_class_by_name  # type: ignore[import-untyped]  # noqa: PLC0415
 
     # The extended lexer takes its states from a context object, which can be kept between lines.
     plain = find_lexer_class_by_name(language)

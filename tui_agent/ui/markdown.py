@@ -74,8 +74,8 @@ def advance(mode: Mode, line: str) -> Mode:
         closed = len(stripped) >= len(marker) and not stripped.strip(marker[0])
         return PLAIN if closed else mode
     if (opening := _FENCE.match(line)) and "`" not in opening[3]:
-        language, *_ = [*opening[3].split(), ""]
-        return Mode(fence=Fence(opening[2], len(opening[1]), language.lower()))
+        language = opening[3].strip().partition(" ")[0].lower()
+        return Mode(fence=Fence(opening[2], len(opening[1]), language))
     if not line.strip():
         return Mode(blank=True)
     if line.lstrip().startswith("|"):

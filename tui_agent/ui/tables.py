@@ -79,7 +79,7 @@ def _rule(columns: Sequence[int], gutter: str) -> Line:
 def _row(cells: list[str], columns: Sequence[int], right: list[bool], gutter: str, style: str) -> list[Line]:
     """One row of the table: as many rows of the screen as its highest cell."""
     wrapped = [
-        wrap(inline(cell, style), size) for cell, size in zip_longest(cells[: len(columns)], columns, fillvalue="")
+        wrap(inline(cell, style), size) for cell, size in zip(cells + [""] * len(columns), columns, strict=False)
     ]
     lines: list[Line] = []
     for parts in zip_longest(*wrapped, fillvalue=BLANK):
