@@ -1,0 +1,289 @@
+"""Events to blocks and rows: one line per action, honest endings, and live equal to loaded."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tui_agent.core.events import (
+    Answered,
+    ArgumentsDelta,
+    Asked,
+    AssistantSaid,
+    CheckDone,
+    Checkpoint,
+    CommandOutput,
+    ModelChosen,
+    Notice,
+    Phase,
+    ProviderFailed,
+    RunEnded,
+    ToolDone,
+    ToolStarted,
+    Unknown,
+    UserSaid,
+)
+from tui_agent.core.types import (
+    AssistantMessage,
+    ProviderError,
+    ReasoningDelta,
+    Receipt,
+    RetryTick,
+    StopReason,
+    TextDelta,
+    ToolCall,
+)
+from tui_agent.ui.blocks import Story, amount, seconds
+from tui_agent.ui.heights import Heights
+from tui_agent.ui.lines import BLANK
+from tui_agent.ui.markdown import Tail
+from tui_agent.ui.render import gap_between, rows
+
+DURABLE = (UserSaid, AssistantSaid, Checkpoint, Asked, Answered, ToolDone, CheckDone, Notice, ProviderFailed, RunEnded)
+
+
+def screen(*events, width: int = 60, full: bool = False) -> list[str]:
+    story = Story()
+    for event in events:
+        story.feed(event)
+    lines, above = [], None
+    for block in [*story.blocks, *story.pending()]:
+        lines += [BLANK] if gap_between(above, block) else []
+        lines += rows(block, width, full)
+        above = block
+    if story.text is not None:
+        lines += Tail().draw(story.text, width)
+    return [line.text for line in lines]
+
+
+def call(name: str, id_: str = "c", **arguments) -> ToolCall:
+    return ToolCall(id_, name, arguments)
+
+
+def done(
+    name: str, status="applied", text="", *, denied="", note="", summary="", receipt=None, duration=0.0, **arguments
+):
+    return ToolDone(call(name, **arguments), status, text, note, summary, receipt, duration, denied)
+
+
+def test_actions_share_columns() -> None:
+    assert screen(
+        done("read_file", summary="read   src/parser.py 1-220", duration=0.038),
+        done("search", note="7 hits", summary="search x in src", duration=0.022),
+        done(
+            "edit_file",
+            note="+12 -4",
+            path="src/a.py",
+            receipt=Receipt("r", "c", "edit_file", {}, path="src/a.py", by="key"),
+        ),
+        CheckDone(("make", "check"), 0, "fine", 4.1),
+    ) == [
+        "  read   src/parser.py 1-220                           38 ms",
+        "  search x in src                              7 hits  22 ms",
+        "  edit   src/a.py                     +12 -4  applied by you",
+        "  check  make check                                 4.1s  ok",
+    ]
+
+
+def test_a_failed_command_shows_the_end_of_its_output() -> None:
+    output = "\n".join(f"line {n}" for n in range(10))
+    failed = done(
+        "run_command",
+        text=output,
+        note="exit 1",
+        argv=["pytest", "-q"],
+        receipt=Receipt("r", "c", "run_command", {}, exit_code=1),
+    )
+    assert screen(failed) == [
+        "  run    pytest -q                              exit 1  FAIL",
+        "         … 4 more lines",
+        *[f"         line {n}" for n in range(4, 10)],
+    ]
+    assert screen(failed, full=True)[1:] == [f"         line {n}" for n in range(10)]
+
+
+def test_a_failed_tool_shows_the_start_of_what_it_said() -> None:
+    failed = done("edit_file", "error", "old text not found\n" + "near\n" * 8, path="a.py")
+    assert screen(failed)[:2] == [
+        "  edit   a.py                                          error",
+        "         old text not found",
+    ]
+    assert screen(failed)[-1] == "         … 3 more lines"
+
+
+@pytest.mark.parametrize(
+    ("denied", "text", "shown"),
+    [
+        ("person", "user rejected the change: use pathlib", "refused by you: use pathlib"),
+        ("person", "user rejected the change", "refused by you"),
+        ("skip", "user skipped: later", "skipped: later"),
+        ("policy", "denied: rm is never allowed", "denied: rm is never allowed"),
+        ("nobody", "refused", "refused, nobody to ask"),
+    ],
+)
+def test_what_was_refused_stays_visible(denied: str, text: str, shown: str) -> None:
+    lines = screen(done("edit_file", "refused", text, denied=denied, path="a.py"))
+    assert "edit   a.py" in lines[0]
+    assert any(line.strip().endswith(shown) for line in lines)
+
+
+def test_the_reason_is_what_the_person_wrote() -> None:
+    lines = screen(
+        Asked("q", "c", "edit_file", "edit a.py", ""),
+        Answered("q", "no", "not like this"),
+        done("edit_file", "refused", "user rejected the change", denied="person", path="a.py"),
+    )
+    assert lines == ["  edit   a.py", "         refused by you: not like this"]
+
+
+def test_a_check_that_fails_or_never_ends() -> None:
+    lines = screen(CheckDone(("make", "check"), 2, "\n".join("abcdefghij"), 1.0))
+    assert lines[0] == "  check  make check                        1.0s  FAIL exit 2"
+    assert lines[1] == "         … 2 more lines"
+    assert lines[-1] == "         j"
+    assert screen(CheckDone(("make",), None, "", 600.0)) == [
+        "  check  make                     10m 00s  FAIL, did not end"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (RunEnded(StopReason.VERIFIED, "make check passed", 3), "  verified  make check passed  3 steps"),
+        (RunEnded(StopReason.UNVERIFIED), "  unverified (no check)"),
+        (RunEnded(StopReason.COMPLETED, "", 1), "  completed  1 step"),
+        (RunEnded(StopReason.STOPPED), "  stopped"),
+        (RunEnded(StopReason.STEP_LIMIT, "25 steps"), "  stopped: step limit  25 steps"),
+        (Notice("careful"), "  careful"),
+        (Unknown("dance"), "  record of a newer version  dance"),
+    ],
+)
+def test_endings_and_notices(event, line: str) -> None:
+    assert screen(event) == [line]
+
+
+def test_every_ending_has_a_line() -> None:
+    for reason in StopReason:
+        assert screen(RunEnded(reason))[0].strip()
+
+
+def test_an_error_card_says_what_why_and_what_next() -> None:
+    lines = screen(ProviderFailed(ProviderError("auth", "ANTHROPIC_API_KEY is empty.", status=401)))
+    assert lines == [
+        "  ▌ The key was not accepted (401)",
+        "  ▌ ANTHROPIC_API_KEY is empty.",
+        "  ▌ Set the key, then /retry; or choose another with",
+        "  ▌ /provider",
+    ]
+
+
+def test_reasoning_is_one_quiet_line() -> None:
+    assert screen(ReasoningDelta("x" * 900), ReasoningDelta("x" * 1200)) == ["  thinking 2.1k chars"]
+    said = AssistantSaid(AssistantMessage("Hi", reasoning="x" * 2100))
+    assert screen(said) == ["  thought 2.1k chars", "", "  Hi"]
+
+
+def test_what_is_going_on_is_shown_and_then_replaced() -> None:
+    started = [ToolStarted(call("run_command", argv=["make"]), "run make"), CommandOutput("c", "a\nb\nc\nd\ne\nf")]
+    assert screen(*started)[0].endswith("running")
+    assert screen(*started)[1:] == [f"         {c}" for c in "cdef"]
+    assert len(screen(*started, done("run_command", argv=["make"]))) == 1
+    assert "asks you" in screen(Asked("q", "c", "edit_file", "edit a.py", ""))[0]
+    assert "writing 1.2k chars" in screen(ArgumentsDelta("edit_file", 1234))[0]
+    retry = RetryTick(1, 14.0, ProviderError("rate_limit", "The server asks for 18 s."))
+    assert "Try 2 in 14 s" in screen(retry)[-1]
+    assert screen(retry, TextDelta("x")) == ["  x"]
+
+
+def test_a_reply_cut_short_says_so() -> None:
+    said = AssistantSaid(AssistantMessage("half"), complete=False)
+    assert screen(TextDelta("half"), said) == screen(said) == ["  half", "", "  cut short, not complete"]
+    assert screen(AssistantSaid(AssistantMessage("x"), finish="length"))[-1] == "  cut at the token limit"
+
+
+def test_a_checkpoint_is_replaced_by_the_reply_and_survives_a_crash() -> None:
+    said = AssistantSaid(AssistantMessage("all of it"))
+    assert screen(Checkpoint("all of"), said) == ["  all of it"]
+    assert screen(TextDelta("all of"), Checkpoint("all of"), TextDelta(" it"), said) == ["  all of it"]
+    assert screen(Checkpoint("half"), UserSaid("again")) == ["  half", "", "  cut short, not complete", "", "› again"]
+
+
+def test_a_reply_that_differs_from_its_stream_is_shown_as_recorded() -> None:
+    assert screen(TextDelta("READ a.py"), AssistantSaid(AssistantMessage("I read."))) == ["  I read."]
+
+
+def test_a_message_during_the_reply_stands_above_it() -> None:
+    assert screen(TextDelta("a\n"), UserSaid("wait"), TextDelta("b"))[0] == "› wait"
+
+
+def test_only_a_switch_of_model_is_told() -> None:
+    assert screen(ModelChosen("p", "m"), Phase("idle")) == []
+    assert screen(ModelChosen("p", "m"), ModelChosen("q", "n")) == ["  model  n (q) answers from here on"]
+
+
+def test_a_long_message_is_whole() -> None:
+    text = "\n".join(f"row {n}" for n in range(500))
+    lines = screen(UserSaid(text))
+    assert [line[2:] for line in lines] == text.split("\n")
+    assert [line[0] for line in lines].count("›") == 1
+
+
+def test_numbers() -> None:
+    assert [amount(n) for n in (0, 999, 2100, 14_999)] == ["0", "999", "2.1k", "14k"]
+    assert [seconds(s) for s in (0.038, 1.84, 125)] == ["38 ms", "1.8s", "2m 05s"]
+
+
+TEXT = st.text(st.sampled_from("ab*`#|- \n\x1b\u202e中"), max_size=60)
+
+
+@st.composite
+def runs(draw) -> list:
+    events = []
+    for number in range(draw(st.integers(1, 4))):
+        events.append(UserSaid(draw(TEXT)))
+        reasoning, text = draw(TEXT), draw(TEXT) * draw(st.sampled_from([1, 80]))
+        events += [ReasoningDelta(reasoning[at : at + 7]) for at in range(0, len(reasoning), 7)]
+        events += [TextDelta(text[at : at + 50]) for at in range(0, len(text), 50)]
+        if draw(st.booleans()):
+            events.append(Checkpoint(text[: len(text) // 2]))
+        recorded = draw(st.sampled_from([text, text.strip(), text + "!"]))
+        events.append(AssistantSaid(AssistantMessage(recorded, reasoning), draw(st.booleans())))
+        tool = call("run_command", f"c{number}", argv=["x"])
+        events += [Asked(f"q{number}", tool.id, tool.name, "run x", ""), Answered(f"q{number}", "yes")]
+        events += [
+            ToolStarted(tool, "run x"),
+            CommandOutput(tool.id, draw(TEXT)),
+            ToolDone(tool, "applied", draw(TEXT)),
+        ]
+        events.append(RunEnded(StopReason.COMPLETED))
+    return events
+
+
+@given(runs())
+@settings(max_examples=60)
+def test_live_equals_loaded(events: list) -> None:
+    assert screen(*events) == screen(*[event for event in events if isinstance(event, DURABLE)])
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["append", "set", "truncate"]), st.integers(0, 30), st.integers(1, 9)), max_size=60
+    )
+)
+def test_heights_are_prefix_sums(steps: list[tuple[str, int, int]]) -> None:
+    heights, model = Heights(), []
+    for kind, index, value in steps:
+        if kind == "append" or not model:
+            heights.append(value)
+            model.append(value)
+        elif kind == "set":
+            heights.set(index % len(model), value)
+            model[index % len(model)] = value
+        else:
+            heights.truncate(index % len(model))
+            del model[index % len(model) :]
+        assert heights.total == sum(model)
+        assert [heights.start(i) for i in range(len(model) + 1)] == [sum(model[:i]) for i in range(len(model) + 1)]
+        expected = [(i, offset) for i, height in enumerate(model) for offset in range(height)]
+        assert [heights.find(row) for row in range(heights.total)] == expected

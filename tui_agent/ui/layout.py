@@ -1,0 +1,154 @@
+"""Where the blocks of a story are at one width, and what a row holds. Knows no terminal.
+
+A block is drawn when it is looked at; until then its height is a guess. The rows of what is still open
+(the end of the streaming reply, running actions) stand below all blocks and are drawn anew each time.
+"""
+
+from __future__ import annotations
+
+from textual.cache import LRUCache
+
+from tui_agent.ui.blocks import Block, Story
+from tui_agent.ui.heights import Heights
+from tui_agent.ui.lines import BLANK, Line
+from tui_agent.ui.markdown import Tail
+from tui_agent.ui.render import estimate, gap_between, rows
+
+DRAWN = 400
+"""Blocks whose rows are kept."""
+
+
+class Layout:
+    """The rows of a story."""
+
+    def __init__(self, story: Story) -> None:
+        self.width = 0
+        """Columns; nothing is laid out at 0."""
+        self.full = False
+        """Whether details are unfolded."""
+        self._story = story
+        self._heights = Heights()
+        self._exact: set[int] = set()
+        self._drawn: LRUCache[tuple[Block, int, bool], list[Line]] = LRUCache(DRAWN)
+        self._tail = Tail()
+        self._open: list[Line] = []
+
+    @property
+    def total(self) -> int:
+        """Number of rows."""
+        return self._heights.total + len(self._open)
+
+    def update(self) -> int:
+        """Take the changes of the story: the first row that looks different."""
+        story, heights, before = self._story, self._heights, self._open
+        kept = min(story.changed, len(heights))
+        first = heights.start(kept)
+        grown = kept < len(heights) or kept < len(story.blocks)
+        if kept < len(heights):
+            heights.truncate(kept)
+            self._exact = {index for index in self._exact if index < kept}
+        for index in range(kept, len(story.blocks)):
+            heights.append(self._gap(index) + estimate(story.blocks[index], self.width))
+        story.changed = len(story.blocks)
+        self._open = self._draw_open()
+        if grown:
+            return first
+        pairs = enumerate(zip(before, self._open, strict=False))
+        return first + next((row for row, (old, new) in pairs if old != new), min(len(before), len(self._open)))
+
+    def rewrap(self, width: int, full: bool, top: int) -> int:
+        """Forget all heights: where the block that was at row `top` is now."""
+        old, self.width, self.full = self._heights, width, full
+        self._heights, self._exact = Heights(), set()
+        for index in range(len(old)):
+            self._heights.append(self._gap(index) + estimate(self._story.blocks[index], width))
+        self._open = self._draw_open()
+        if top >= old.total:
+            return self._heights.total + top - old.total
+        index, offset = old.find(top)
+        height = self._make_exact(index)
+        return self._heights.start(index) + offset * height // old[index]
+
+    def measure(self, top: int, bottom: int) -> int | None:
+        """Make the heights of visible blocks exact: the rows by which what lies above `top` grew; None if all were."""
+        heights = self._heights
+        bottom = min(bottom, heights.total)
+        if top >= bottom:
+            return None
+        index, _ = heights.find(top)
+        start, shift, changed = heights.start(index), 0, False
+        while index < len(heights) and start < bottom:
+            guess = heights[index]
+            if index not in self._exact:
+                grown = self._make_exact(index) - guess
+                shift += grown if start < top else 0
+                changed = True
+            start += guess
+            index += 1
+        return shift if changed else None
+
+    def line(self, row: int) -> Line:
+        """A row; blank outside the story."""
+        heights = self._heights
+        if row >= heights.total:
+            row -= heights.total
+            return self._open[row] if row < len(self._open) else BLANK
+        index, offset = heights.find(row)
+        offset -= self._gap(index)
+        lines = self._rows(index)
+        return lines[offset] if 0 <= offset < len(lines) else BLANK
+
+    def between(self, first: int, last: int) -> list[Line]:
+        """Rows `first` to `last`; blocks whose height is a guess are there whole."""
+        heights = self._heights
+        if first >= heights.total:
+            return self._open[first - heights.total : last - heights.total + 1]
+        index, skip = heights.find(first)
+        start = heights.start(index)
+        lines: list[Line] = []
+        while index < len(heights) and start <= last:
+            block = [BLANK] * self._gap(index) + self._rows(index)
+            lines += block[: last - start + 1] if index in self._exact else block
+            start += heights[index]
+            index += 1
+        return lines[skip:] + self._open[: max(0, last - heights.total + 1)]
+
+    def start(self, index: int) -> int:
+        """The row at which block `index` starts, its gap included."""
+        return self._heights.start(index)
+
+    @property
+    def drawn(self) -> int:
+        """Number of blocks that are drawn."""
+        return len(self._drawn)
+
+    def _gap(self, index: int) -> int:
+        blocks = self._story.blocks
+        return int(gap_between(blocks[index - 1] if index else None, blocks[index]))
+
+    def _rows(self, index: int) -> list[Line]:
+        key = (self._story.blocks[index], self.width, self.full)
+        lines = self._drawn.get(key)
+        if lines is None:
+            lines = self._drawn[key] = rows(*key)
+        return lines
+
+    def _make_exact(self, index: int) -> int:
+        height = self._gap(index) + len(self._rows(index))
+        self._heights.set(index, height)
+        self._exact.add(index)
+        return height
+
+    def _draw_open(self) -> list[Line]:
+        """Rows of the open end of the reply with its cursor, then of what is going on."""
+        story, lines = self._story, list[Line]()
+        above = story.blocks[-1] if story.blocks else None
+        if story.text is not None:
+            lines = self._tail.draw(story.text, self.width)
+            last = lines[-1] if lines else BLANK
+            lines[-1:] = [last._replace(pieces=(*last.pieces, ("▌", "cursor")))]
+        for block in story.pending():
+            lines += [BLANK] * bool((lines and story.text is not None) or (above and gap_between(above, block)))
+            lines += rows(block, self.width, self.full)
+            above = block
+        return lines

@@ -1,0 +1,152 @@
+"""Rows of styled text: the values between a renderer, which knows no terminal, and a widget, which knows no Markdown.
+
+A `Line` is one row of the screen. It remembers which part of it is furniture and what stood between it
+and the row above, so that a selection gives back the text and not its layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from rich.cells import cell_len, get_character_cell_size
+
+from tui_agent.core.display import Span, sanitise
+
+Piece: TypeAlias = tuple[str, str]
+"""Text and the name of its style; "" is normal text. The widget maps names to component classes."""
+
+OPEN, CLOSE = "\ue000", "\ue001"
+"""Stand around an escape in sanitised text. They cannot come from outside: the sanitiser lets no private-use character through."""
+
+
+class Line(NamedTuple):
+    """One row: its pieces, the number of characters at its left that are furniture, and its `joint`.
+
+    The joint is what the text holds between the row above and this one: None for a line break, blanks
+    where a line was wrapped between words, "" where a word was cut.
+    """
+
+    pieces: tuple[Piece, ...] = ()
+    gutter: int = 0
+    joint: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The row as it stands on the screen."""
+        return "".join(text for text, _ in self.pieces)
+
+
+BLANK = Line()
+
+
+def marked(spans: Iterable[Span]) -> str:
+    """Sanitised spans as one string, escapes between `OPEN` and `CLOSE`, so that it can be parsed on."""
+    return "".join(s.text if s.style == "plain" else f"{OPEN}{s.text}{CLOSE}" for s in spans)
+
+
+def unmarked(text: str, style: str) -> list[Piece]:
+    """The pieces of a marked string: escapes keep their own style."""
+    if OPEN not in text:
+        return [(text, style)] if text else []
+    pieces: list[Piece] = []
+    for part in text.split(OPEN):
+        escape, closed, rest = part.partition(CLOSE)
+        if not closed:
+            escape, rest = "", part
+        pieces += [(escape, "escape")] if escape else []
+        pieces += [(rest, style)] if rest else []
+    return pieces
+
+
+def shown(text: str, style: str = "") -> list[Piece]:
+    """Sanitise one outside line; further lines are counted, not shown."""
+    first, *more = text.split("\n")
+    pieces = unmarked(marked(sanitise(first, "text").spans), style)
+    return [*pieces, (f" … +{len(more)} lines", "dim")] if more else pieces
+
+
+def width_of(pieces: Iterable[Piece]) -> int:
+    """Cells that the pieces take."""
+    return sum(cell_len(text) for text, _ in pieces)
+
+
+def wrap(
+    pieces: Sequence[Piece], width: int, first: str = "", rest: str | None = None, *, words: bool = True
+) -> list[Line]:
+    """Break pieces into rows of at most `width` cells.
+
+    `first` and `rest` are the furniture at the left of the first and of the other rows. With `words`
+    off (code) rows are cut at the last cell.
+    """
+    rest = first if rest is None else rest
+    room = max(1, width - max(len(first), len(rest)))
+    text = "".join([piece[0] for piece in pieces])
+    if len(text) <= room and (text.isascii() or cell_len(text) <= room):
+        return [Line(((first, "dim"), *pieces) if first else tuple(pieces), len(first))]
+    lines: list[Line] = []
+    previous = 0
+    for start, end in _cuts(text, room, words):
+        gutter = rest if lines else first
+        joint = text[previous:start] if lines else None
+        cut = _slice(pieces, start, end)
+        lines.append(Line(((gutter, "dim"), *cut) if gutter else tuple(cut), len(gutter), joint))
+        previous = end
+    return lines
+
+
+def _cuts(text: str, room: int, words: bool) -> Iterator[tuple[int, int]]:
+    start, length = 0, len(text)
+    while start < length:
+        end = _reach(text, start, room)
+        if end >= length:
+            yield start, length
+            return
+        stop = _break(text, start, end) if words else end
+        following = stop
+        while words and following < length and text[following] == " ":
+            following += 1
+        while words and stop > start + 1 and text[stop - 1] == " ":
+            stop -= 1
+        yield start, stop
+        start = following
+
+
+def _reach(text: str, start: int, room: int) -> int:
+    """The furthest index to which `room` cells reach; always past `start`."""
+    window = text[start : start + room]
+    if window.isascii():
+        return start + room
+    cells, index = 0, start
+    while index < len(text):
+        cells += get_character_cell_size(text[index])
+        if cells > room:
+            break
+        index += 1
+    return max(index, start + 1)
+
+
+def _break(text: str, start: int, end: int) -> int:
+    """The best place to break `text[start:end]`: before a blank, beside a wide character, else at its end."""
+    if text[end] == " ":
+        return end
+    blank = text.rfind(" ", start, end)
+    if not text[start:end].isascii():
+        for index in range(end, max(start, blank), -1):
+            if get_character_cell_size(text[index - 1]) == 2 or get_character_cell_size(text[index]) == 2:
+                return index
+    return blank if blank > start and not text[start:blank].isspace() else end
+
+
+def _slice(pieces: Sequence[Piece], start: int, end: int) -> list[Piece]:
+    """The part of the pieces between two character positions."""
+    cut: list[Piece] = []
+    position = 0
+    for text, style in pieces:
+        low, high = max(start - position, 0), end - position
+        if low < len(text) and high > 0:
+            cut.append((text[low:high], style))
+        position += len(text)
+        if position >= end:
+            break
+    return cut
