@@ -51,7 +51,6 @@ class Settings:
     checks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ui: Ui = field(default_factory=Ui)
     keys: Mapping[str, str] = field(default_factory=dict)
-    network: Mapping[str, str] = field(default_factory=dict)
 
     def active(self) -> Profile | None:
         """The profile to start with: the default if it exists, else the first by name, else none."""
@@ -194,7 +193,7 @@ def settings(data: Mapping[str, Any]) -> Settings:
     rows = {row: permissions[row] for row in _ROWS if row in permissions}
     return Settings(
         default_provider=data.get("default_provider"),
-        profiles={name: profile(name, table) for name, table in data.get("profiles", {}).items()},
+        profiles={name: profile(name, table, data.get("network", _EMPTY)) for name, table in data.get("profiles", {}).items()},
         limits=Limits(**data.get("limits", {})),
         policy=Policy(
             table={**DEFAULT.table, **rows},
@@ -207,7 +206,6 @@ def settings(data: Mapping[str, Any]) -> Settings:
         checks={os.path.realpath(Path(p).expanduser()): tuple(argv) for p, argv in data.get("checks", {}).items()},
         ui=Ui(**data.get("ui", {})),
         keys=data.get("keys", {}),
-        network=data.get("network", {}),
     )
 
 
@@ -218,8 +216,8 @@ def presets() -> Mapping[str, Mapping[str, Any]]:
         return tomllib.load(f)
 
 
-def profile(name: str, table: Mapping[str, Any]) -> Profile:
-    """One profile with the preset of its type underneath.
+def profile(name: str, table: Mapping[str, Any], network: Mapping[str, Any] = _EMPTY) -> Profile:
+    """One profile with the preset of its type underneath; `network` holds proxy and ca_file for all.
 
     Raises:
         ConfigError: the type is unknown.
@@ -248,7 +246,7 @@ def profile(name: str, table: Mapping[str, Any]) -> Profile:
         pricing=Pricing(**value["pricing"]) if "pricing" in value else None,
         local=bool(value.get("local", False)) or _loopback(value.get("endpoint")),
         timeouts=Timeouts(**value.get("timeouts", {})),
-        options=value.get("options", {}),
+        options={**network, **value.get("options", {})},
     )
 
 

@@ -28,7 +28,9 @@ from tui_agent.core.types import Ask, ConfigError, Emit, Model, StopReason, Tool
 from tui_agent.paths import Paths
 from tui_agent.prompt import system_prompt
 from tui_agent.providers import connect
-from tui_agent.workspace import CommandResult, Workspace, child_environment, run_command
+from tui_agent.workspace import Workspace
+from tui_agent.workspace.runner import CommandResult, child_environment
+from tui_agent.workspace.runner import run as run_command
 
 
 def new_id(now: float) -> str:
@@ -125,7 +127,7 @@ class Session:
             ConfigError: the profile lacks its endpoint, model or key; the choice is then as it was.
         """
         chosen = replace(profile, model=model) if model else profile
-        self._model = connect(chosen, env=self.situation.environment, network=self.situation.settings.network)
+        self._model = connect(chosen, env=self.situation.environment)
         self.profile = chosen
         self._start()
         self.log.append(ev.ModelChosen(chosen.name, chosen.model or "", chosen.local))

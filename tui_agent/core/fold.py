@@ -55,9 +55,10 @@ def history(events: Iterable[AnyEvent]) -> History:
         message = message_of(event)
         if isinstance(event, ev.UserSaid):
             start = len(messages)
-        if isinstance(event, ev.RunEnded) and event.reason is StopReason.FAILED and not pending:
-            # a message that was never answered goes back to the composer, not into the next request
-            if not any(isinstance(m, AssistantMessage) for m in messages[start:]):
+        if isinstance(event, ev.RunEnded) and event.reason is StopReason.FAILED:
+            answers = [m for m in messages[start:] if isinstance(m, AssistantMessage)]
+            if not answers and not pending:
+                # a message that was never answered goes back to the composer, not into the next request
                 del messages[start:]
         if isinstance(event, ev.AssistantSaid):
             pending = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -84,9 +83,9 @@ class AgentApp(App[int], inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Show the main screen, then ask what must be asked, then make the session."""
-        if theme := self.loaded.settings.ui.theme:
-            if theme in self.available_themes:
-                self.theme = theme
+        theme = self.loaded.settings.ui.theme
+        if theme is not None and theme in self.available_themes:
+            self.theme = theme
         self.push_screen(self.main)
         self.run_worker(self.open_session(), name="start")
 
@@ -250,6 +249,11 @@ class AgentApp(App[int], inherit_bindings=False):
             return
         self.run_worker(self.leave(0), name="leave")
 
+    def stop_soon(self, number: int) -> None:
+        """A signal came: end from wherever the app is. Called between two bytecodes of the main thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(lambda: self.run_worker(self.leave(128 + number), name="leave"))
+
     async def leave(self, code: int) -> None:
         """End the run, then the app."""
         if self.main.conversation is not None:
@@ -269,16 +273,8 @@ def branch_of(root: Path) -> str:
 
 def run(start: Start) -> int:
     """Run the app in this terminal; returns the exit code."""
-    from tui_agent.ui.terminal import guard, patch_keys
-
     patch_keys()
     app = AgentApp(start)
-    loop: list[asyncio.AbstractEventLoop] = []
-
-    def on_signal(number: int) -> None:
-        if app._loop is not None:
-            app._loop.call_soon_threadsafe(lambda: app.run_worker(app.leave(128 + number)))
-
-    with guard(on_signal):
+    with guard(app.stop_soon):
         app.run()
     return app.return_code or 0
