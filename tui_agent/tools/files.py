@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -53,7 +54,7 @@ def edit(path: str, base: bytes | None, edits: Sequence[Edit]) -> bytes:
                 f"edit {number} of {len(edits)}: {error} None of the edits was applied.", "refused"
             ) from None
     spans.sort()
-    for (_, end, _, first), (start, _, _, second) in zip(spans, spans[1:], strict=False):
+    for (_, end, _, first), (start, _, _, second) in itertools.pairwise(spans):
         if start < end:
             raise ToolError(
                 f"edits {min(first, second)} and {max(first, second)} overlap in {path}; join them into one edit. "
@@ -258,9 +259,7 @@ def _window(data: bytes, limit: int | None, *, complete: bool) -> tuple[tuple[st
     """The lines that fit into one result, and whether something had to be cut."""
     text = codecs.getincrementaldecoder("utf-8")().decode(data.removeprefix(BOM), final=False)
     lines = text.split("\n")
-    if complete and lines[-1] == "":
-        lines.pop()
-    elif not complete and len(lines) > 1:
+    if lines[-1] == "" if complete else len(lines) > 1:
         lines.pop()
     shown: list[str] = []
     room, cut = MAX_RESULT - 400, not complete

@@ -46,7 +46,8 @@ def not_found(file: TextFile, path: str, old: str) -> str:
 
 def ambiguous(file: TextFile, path: str, old: str) -> str:
     """What a model is told when `old` occurs more than once."""
-    found, at = [], file.text.find(old)
+    found: list[int] = []
+    at = file.text.find(old)
     while at >= 0 and len(found) < 1000:
         found.append(at)
         at = file.text.find(old, at + 1)
@@ -112,8 +113,7 @@ def _plain_numbers(old: str) -> str:
 _REWRITES: tuple[tuple[Callable[[str], str], str], ...] = (
     (
         _unescape,
-        "old contains a backslash and an n (or another escape) where the file has a real newline or character; "
-        "send plain text, escaped once",
+        "old contains a backslash and an n (or another escape) where the file has a newline; send text escaped once",
     ),
     (html.unescape, "old is HTML-escaped (entities such as &lt;); send the plain characters"),
     (_plain_numbers, "old contains line-number prefixes from the read output; send the text without the numbers"),

@@ -10,6 +10,8 @@ from __future__ import annotations
 import fnmatch
 import unicodedata
 
+TEMPORARY_PREFIX = ".tui-agent-"
+"""How the name of a file begins that stands for one not yet committed; it ends with ".tmp"."""
 _PROTECTED = frozenset({".git", ".tui_agent", "git~1"})
 _SECRET_DIRECTORIES = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube"})
 _SECRET = (
@@ -73,7 +75,9 @@ def secret(parts: tuple[str, ...]) -> str | None:
 
 
 def noise(name: str) -> bool:
-    """Whether one component is left out of listings and searches: editor backups and `.git`."""
+    """Whether one component is left out of listings and searches: editor backups, `.git`, our own temporary files."""
+    if name.startswith(TEMPORARY_PREFIX) and name.endswith(".tmp"):
+        return True
     return name.endswith("~") or (name.startswith("#") and name.endswith("#") and len(name) > 1) or fold(name) == ".git"
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from tui_agent.core.diff import diff
 from tui_agent.core.types import (
     Effect,
     JsonObject,
@@ -28,7 +29,6 @@ from tui_agent.core.types import (
 )
 from tui_agent.tools import commands, files
 from tui_agent.tools.arguments import ToolError, validate
-from tui_agent.tools.text import line_changes
 
 EXAMPLE_PATH = "example_folder/example.ext"
 """The only path a description names; when a model sends it back as a path, it is told that it is none."""
@@ -96,8 +96,8 @@ def summary(effect: Effect, named: str = "") -> str:
             return f"search  {text}  in {path or '.'}"
         case WriteBytes(path, base, new):
             verb = "create" if base is None else "delete" if new is None else "edit"
-            added, removed = line_changes(base, new)
-            return f"{verb}  {_via(path, named)}  +{added} -{removed}"
+            change = diff(base, new)
+            return f"{verb}  {_via(path, named)}  +{change.added} -{change.removed}"
         case RunArgv(argv):
             return f"run  {' '.join(argv)}"
         case RunScript(script):
@@ -166,7 +166,7 @@ _TABLE = (
             {"path": "."},
         ),
         "read",
-        lambda a, s: ListFiles(s.path),
+        lambda _, s: ListFiles(s.path),
     ),
     Tool(
         ToolSpec(
@@ -310,7 +310,7 @@ _TABLE = (
             {"items": [{"status": "now", "text": "read the code"}, {"status": "next", "text": "change it"}]},
         ),
         "none",
-        lambda a, s: SetPlan(tuple((item["status"], item["text"]) for item in a["items"])),
+        lambda a, _: SetPlan(tuple((item["status"], item["text"]) for item in a["items"])),
     ),
 )
 

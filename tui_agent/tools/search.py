@@ -13,6 +13,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import tui_agent
 from tui_agent.tools.files import MAX_RESULT
@@ -61,7 +62,7 @@ def ripgrep(program: str, text: str, below: str) -> tuple[str, ...]:
 
 def python(text: str, below: str) -> tuple[str, ...]:
     """The same search by this module in a fresh interpreter."""
-    home = os.path.dirname(os.path.dirname(os.path.abspath(tui_agent.__file__)))
+    home = str(Path(tui_agent.__file__).resolve().parent.parent)
     return (sys.executable, "-I", "-X", "utf8", "-c", _BOOT, home, text, below)
 
 
@@ -108,7 +109,7 @@ def render(text: str, below: str, hits: Sequence[Hit]) -> str:
 def main(argv: Sequence[str]) -> None:
     """Print the hits for TEXT below PATH in the current folder; the entry point of the child process."""
     text, below = argv
-    for hit in _first(search(os.getcwd(), text, below), 10 * MAX_HITS):
+    for hit in _first(search(str(Path.cwd()), text, below), 10 * MAX_HITS):
         row = f"{hit.path}{_US}{hit.line}{_US}{hit.text}\n"
         sys.stdout.buffer.write(row.encode("utf-8", "surrogateescape"))
 
@@ -124,7 +125,7 @@ def search(root: str, text: str, below: str) -> Iterator[Hit]:
     for path, info in files(root, below):
         if info.st_nlink > 1 or info.st_size > _MAX_FILE_BYTES or secret(tuple(path.split("/"))):
             continue
-        content = _read(os.path.join(root, path))
+        content = _read(f"{root}/{path}")
         if content is None or (whole and not matches(content)):
             continue
         count = 0
@@ -143,7 +144,7 @@ def _literal(text: str) -> Callable[[str], object]:
 def _read(path: str) -> str | None:
     """The text of a regular file, or None when it cannot be read or is binary."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None
             data = file.read(_MAX_FILE_BYTES)

@@ -66,7 +66,8 @@ class TextFile:
             raise not_text(path, data[:16], len(data), error.start) from None
         if "\r\n" not in raw:
             return cls(raw, raw, data.startswith(BOM), ())
-        offsets, at = [], raw.find("\r\n")
+        offsets: list[int] = []
+        at = raw.find("\r\n")
         while at >= 0:
             offsets.append(at - len(offsets))
             at = raw.find("\r\n", at + 2)
@@ -125,24 +126,3 @@ def _agree(a: str, b: str, limit: int) -> int:
         else:
             high = middle
     return low
-
-
-def line_changes(old: bytes | None, new: bytes | None) -> tuple[int, int]:
-    """Lines added and removed, for one line of summary: common head and tail cut, the rest compared as bags."""
-    before, after = (old or b"").splitlines(keepends=True), (new or b"").splitlines(keepends=True)
-    head = 0
-    while head < min(len(before), len(after)) and before[head] == after[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
-        tail += 1
-    left: dict[bytes, int] = {}
-    for line in before[head : len(before) - tail]:
-        left[line] = left.get(line, 0) + 1
-    added = 0
-    for line in after[head : len(after) - tail]:
-        if left.get(line):
-            left[line] -= 1
-        else:
-            added += 1
-    return added, sum(left.values())

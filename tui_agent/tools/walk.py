@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.tools.names import noise
@@ -24,15 +25,14 @@ def files(root: str, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
     Left out: noise names, links, what `.gitignore` files from `root` downwards exclude, folders that cannot
     be read. A file named directly by `below` is yielded even when it is ignored.
     """
-    start = os.path.join(root, below)
-    if not os.path.isdir(start):
-        info = os.lstat(start)
+    info = Path(root, below).lstat()
+    if not stat.S_ISDIR(info.st_mode):
         if stat.S_ISREG(info.st_mode):
             yield below, info
         return
     specs: list[tuple[str, GitIgnoreSpec]] = []
     folder = ""
-    for part in [""] + below.split("/")[:-1] if below else []:
+    for part in ["", *below.split("/")[:-1]] if below else []:
         folder = f"{folder}{part}/" if part else ""
         specs += _ignore(root, folder)
     yield from _walk(root, f"{below}/" if below else "", specs)
@@ -41,7 +41,7 @@ def files(root: str, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
 def _walk(root: str, folder: str, specs: list[tuple[str, GitIgnoreSpec]]) -> Iterator[tuple[str, os.stat_result]]:
     specs = specs + _ignore(root, folder)
     try:
-        with os.scandir(os.path.join(root, folder)) as scan:
+        with os.scandir(f"{root}/{folder}") as scan:
             entries = sorted(scan, key=lambda entry: entry.name)
     except OSError:
         return
@@ -63,12 +63,10 @@ def _walk(root: str, folder: str, specs: list[tuple[str, GitIgnoreSpec]]) -> Ite
 
 def _ignore(root: str, folder: str) -> list[tuple[str, GitIgnoreSpec]]:
     try:
-        fd = os.open(
-            os.path.join(root, folder, ".gitignore"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        )
+        fd = os.open(f"{root}/{folder}.gitignore", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return []
-    with open(fd, "rb") as file:
+    with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             return []
         lines = file.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace").splitlines()
