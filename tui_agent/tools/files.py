@@ -195,8 +195,7 @@ def _changed(path: str, base: bytes, new: bytes) -> bytes:
 class View:
     """What one pass over a file found: its hash and size, and the lines of the window that was asked for.
 
-    `first` is the number of the first line in `lines`; `cut` says that a line or the window was shortened
-    beyond what `limit` asked for.
+    `first` is the number of the first line in `lines`; `cut_lines` says that some of them were shortened.
     """
 
     sha256: str
@@ -204,7 +203,7 @@ class View:
     total: int
     first: int
     lines: tuple[str, ...]
-    cut: bool
+    cut_lines: bool
     ends_with_newline: bool
 
     @property
@@ -256,20 +255,19 @@ def _after_newlines(chunk: bytes, count: int) -> int:
 
 
 def _window(data: bytes, limit: int | None, *, complete: bool) -> tuple[tuple[str, ...], bool]:
-    """The lines that fit into one result, and whether something had to be cut."""
+    """The lines that fit into one result, and whether one of them had to be cut."""
     text = codecs.getincrementaldecoder("utf-8")().decode(data.removeprefix(BOM), final=False)
     lines = text.split("\n")
     if lines[-1] == "" if complete else len(lines) > 1:
         lines.pop()
     shown: list[str] = []
-    room, cut = MAX_RESULT - 400, not complete
+    room, cut = MAX_RESULT - 400, False
     for line in lines if limit is None else lines[:limit]:
         plain = line.removesuffix("\r")
         if len(plain) > MAX_LINE:
             plain, cut = plain[:MAX_LINE] + " [line cut here: it is longer; use search to look inside]", True
         room -= len(plain) + 8
         if room < 0 and shown:
-            cut = True
             break
         shown.append(plain)
     return tuple(shown), cut
