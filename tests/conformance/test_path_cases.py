@@ -168,7 +168,7 @@ def _in_own_folder(case: dict) -> list[str]:
         return reasons(case, base)
     finally:
         for folder, _, _ in os.walk(base):
-            os.chmod(folder, 0o755)
+            Path(folder).chmod(0o755)
         shutil.rmtree(base)
 
 

@@ -9,7 +9,7 @@ import asyncio
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -97,13 +97,17 @@ class Effects:
         return Outcome("applied", listing.render(entries), note=f"{len(entries)} entries")
 
     async def _search(self, effect: SearchText) -> Outcome:
-        program = shutil.which("rg")
-        if program and not os.path.realpath(program).startswith(self.disk.anchor.root + "/"):
+        if program := self._ripgrep():
             result = await self._child(searching.ripgrep(program, effect.text, effect.path))
             if result.exit_code in {0, 1}:
                 return await off_loop(lambda: self._found(effect, result))
         result = await self._child(searching.python(effect.text, effect.path))
         return await off_loop(lambda: self._found(effect, result))
+
+    def _ripgrep(self) -> str | None:
+        """The ripgrep of this machine, unless it lies in the workspace."""
+        program = shutil.which("rg")
+        return program if program and not os.path.realpath(program).startswith(self.disk.anchor.root + "/") else None
 
     async def _child(self, argv: tuple[str, ...]) -> commands.CommandResult:
         return await self.run(argv, cwd=Path(self.disk.anchor.root), timeout=searching.TIMEOUT, emit=None)

@@ -26,6 +26,7 @@ from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.registry import EXAMPLE_PATH
 
 _MAX_LINKS = 40
+_SYSTEM = frozenset({"proc", "dev", "sys"})  # their links lead to this process, its terminal, its memory
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -115,10 +116,7 @@ class Anchor:
         parts = self._follow(raw)
         root = self.root.rstrip("/").split("/")[1:] if self.root != "/" else []
         if parts[: len(root)] != root:
-            raise ToolError(
-                f"{raw} leads outside the workspace, which is not allowed. Use a path relative to the workspace.",
-                "refused",
-            )
+            raise _outside(raw)
         inside = tuple(parts[len(root) :])
         info = self._lstat(inside)
         if raw.endswith("/") and not (info and stat.S_ISDIR(info.st_mode)):
@@ -165,6 +163,8 @@ class Anchor:
                 if error.errno == errno.ENAMETOOLONG:
                     raise ToolError(f"the path is too long: {raw[:100]}...", "refused") from None
                 done.append(part)
+                if done[0] in _SYSTEM and not self.root.startswith(f"/{done[0]}/"):
+                    raise _outside(raw) from None
                 continue
             links += 1
             if links > _MAX_LINKS:
@@ -220,6 +220,12 @@ class Anchor:
             return None
         name = place.parts[-1]
         return next((e for e in sorted(entries) if e != name and e.casefold() == name.casefold()), None)
+
+
+def _outside(raw: str) -> ToolError:
+    return ToolError(
+        f"{raw} leads outside the workspace, which is not allowed. Use a path relative to the workspace.", "refused"
+    )
 
 
 def _floors(parts: tuple[str, ...], asked: tuple[str, ...], info: os.stat_result | None) -> tuple[str, ...]:

@@ -127,24 +127,20 @@ def plan(
             broken.add(change.path)  # somebody changed it between two of our changes
         first.setdefault(change.path, change.before)
         last[change.path] = change.after
-    return tuple(
-        _restore(path, target, last[path], current(path), held, path in broken) for path, target in first.items()
-    )
-
-
-def _restore(
-    path: str, target: str | None, left: str | None, now: str | None, held: Callable[[str], bool], broken: bool
-) -> Restore:
-    state: State = "ready"
-    if target == UNKNOWN:
-        state = "command"
-    elif now == target:
-        state = "same"
-    elif target is not None and not held(target):
-        state = "lost"
-    elif broken or now != left:
-        state = "changed"
-    return Restore(path, None if target == UNKNOWN else target, now, state)
+    steps = []
+    for path, target in first.items():
+        now = current(path)
+        state: State = "ready"
+        if target == UNKNOWN:
+            state = "command"
+        elif now == target:
+            state = "same"
+        elif target is not None and not held(target):
+            state = "lost"
+        elif path in broken or now != last[path]:
+            state = "changed"
+        steps.append(Restore(path, None if target == UNKNOWN else target, now, state))
+    return tuple(steps)
 
 
 def _changes(receipts: Sequence[Receipt]) -> Iterator[FileChange]:
