@@ -123,7 +123,7 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
     """Carry out one task without the screen."""
     from tui_agent import oneshot  # noqa: PLC0415 - each path imports only what it needs
     from tui_agent.demo import PROFILE, model  # noqa: PLC0415
-    from tui_agent.session import Session, Situation  # noqa: PLC0415
+    from tui_agent.session import Session, Terms  # noqa: PLC0415
 
     trust = TrustStore(paths.data / "trust.toml").look(root)
     loaded = load(user_file, trust.entries.get("config"))
@@ -132,7 +132,7 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
     if loaded.broken:
         return USAGE_ERROR
     asker = oneshot.terminal_asker()
-    situation = Situation(
+    terms = Terms(
         root,
         loaded.settings,
         paths,
@@ -141,7 +141,7 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
         yes=options.yes,
         allow_check="check" in options.allow,
     )
-    session = Session(situation, asker or oneshot.ask_nobody)
+    session = Session(terms, asker or oneshot.ask_nobody)
     if options.provider == "demo":
         session.use(model(), PROFILE)
     else:
@@ -191,7 +191,7 @@ def demo(words: Sequence[str]) -> int:
         from tui_agent.ui.app import Start, run  # noqa: PLC0415 - Textual is heavy
 
         with recorded.prepared(delay=0.03) as played:
-            at = played.situation
+            at = played.terms
             return run(Start(at.root, at.paths, at.paths.config_file, ready=(at, played.model)))
     from tui_agent import oneshot  # noqa: PLC0415
     from tui_agent.session import Session  # noqa: PLC0415
@@ -203,7 +203,7 @@ def demo(words: Sequence[str]) -> int:
                 oneshot.say(oneshot.show(request) + "\n  applied as recorded: y")
             return await recorded.recorded_person(batch)
 
-        session = Session(played.situation, answers)
+        session = Session(played.terms, answers)
         session.use(played.model, recorded.PROFILE)
         code = asyncio.run(oneshot.run_once(session, recorded.TASK))
         return code if code or session.verified else 2

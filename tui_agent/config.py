@@ -54,7 +54,7 @@ class Settings:
 
     def active(self) -> Profile | None:
         """The profile to start with: the default if it exists, else the first by name, else none."""
-        if self.default_provider in self.profiles:
+        if self.default_provider is not None and self.default_provider in self.profiles:
             return self.profiles[self.default_provider]
         return self.profiles[min(self.profiles)] if self.profiles else None
 
@@ -190,10 +190,12 @@ def settings(data: Mapping[str, Any]) -> Settings:
         ConfigError: a value that only makes sense together with others is wrong; the text names the key.
     """
     permissions = data.get("permissions", _EMPTY)
-    rows = {row: permissions[row] for row in _ROWS if row in permissions}
+    rows = cast("dict[PermissionClass, Permission]", {row: permissions[row] for row in _ROWS if row in permissions})
     return Settings(
         default_provider=data.get("default_provider"),
-        profiles={name: profile(name, table, data.get("network", _EMPTY)) for name, table in data.get("profiles", {}).items()},
+        profiles={
+            name: profile(name, table, data.get("network", _EMPTY)) for name, table in data.get("profiles", {}).items()
+        },
         limits=Limits(**data.get("limits", {})),
         policy=Policy(
             table={**DEFAULT.table, **rows},

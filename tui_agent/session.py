@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -22,7 +23,6 @@ from tui_agent.core import fold
 from tui_agent.core.check import Check
 from tui_agent.core.log import FileLog
 from tui_agent.core.loop import Agent, run
-from tui_agent.core.policy import Policy
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import Ask, ConfigError, Emit, Model, StopReason, ToolSpec, Usage
 from tui_agent.paths import Paths
@@ -39,7 +39,7 @@ def new_id(now: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class Terms:
     """What a session starts from. `trusted`: the person's answer for this folder.
 
     `yes`: edits inside the workspace need no question (`--yes`). `allow_check`: the check may run
@@ -56,25 +56,41 @@ class Situation:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
+def _pattern(terms: Terms) -> tuple[str, ...]:
+    """The check as a pattern that may run code nobody saw, when `--allow check` was given."""
+    argv = terms.settings.check_for(terms.root)
+    return (shlex.join(argv),) if terms.allow_check and argv else ()
+
+
 class Session:
     """A conversation in one folder. Not safe for two tasks at once: one run at a time."""
 
-    def __init__(self, situation: Situation, ask: Ask) -> None:
-        """Start a new session; its folder is made at the first event."""
-        self.situation = situation
+    def __init__(self, terms: Terms, ask: Ask) -> None:
+        """Start a new session in the real path of the folder, `root`; its own folder is made at the first event."""
+        self.terms = terms
         self.id = new_id(time.time())
-        self.folder = situation.paths.sessions / self.id
+        self.folder = terms.paths.sessions / self.id
         self.log = FileLog(self.folder / "log.jsonl")
         self.profile: Profile | None = None
         self._ask = ask
         self._model: Model | None = None
         policy = replace(
-            situation.settings.policy,
-            interactive=situation.interactive,
-            trusted=situation.trusted,
-            cli_yes=situation.yes,
+            terms.settings.policy,
+            interactive=terms.interactive,
+            trusted=terms.trusted,
+            cli_yes=terms.yes,
+            unsandboxed=_pattern(terms),
         )
-        self.workspace = self._workspace(policy)
+        self.root = terms.root.resolve()
+        self.workspace = Workspace(
+            self.root,
+            ask,
+            policy,
+            blobs=self.folder / "blobs",
+            temporary=terms.paths.data / "writing",
+            run=self._run,
+            command_timeout=terms.settings.limits.command_timeout,
+        )
 
     @property
     def events(self) -> list[ev.Durable | ev.Unknown]:
@@ -87,30 +103,14 @@ class Session:
         ends = [e for e in self.events if isinstance(e, ev.RunEnded)]
         return bool(ends) and ends[-1].reason is StopReason.VERIFIED
 
-    @property
-    def root(self) -> Path:
-        """The real path of the folder."""
-        return self.workspace.root
-
-    def _workspace(self, policy: Policy) -> Workspace:
-        settings = self.situation.settings
-        return Workspace(
-            self.situation.root,
-            self._ask,
-            policy,
-            blobs=self.folder / "blobs",
-            run=self._run,
-            timeout=settings.limits.command_timeout,
-        )
-
     def child_environment(self) -> dict[str, str]:
         """The environment of every program that is started: an allow-list, never a key."""
-        situation = self.situation
+        terms = self.terms
         return child_environment(
-            situation.environment,
-            allow=situation.settings.environment,
-            secrets=situation.settings.key_names(),
-            workspace=None if situation.trusted else situation.root,
+            terms.environment,
+            allow=terms.settings.environment,
+            secrets=terms.settings.key_names(),
+            workspace=None if terms.trusted else terms.root,
         )
 
     async def _run(
@@ -127,7 +127,7 @@ class Session:
             ConfigError: the profile lacks its endpoint, model or key; the choice is then as it was.
         """
         chosen = replace(profile, model=model) if model else profile
-        self._model = connect(chosen, env=self.situation.environment)
+        self._model = connect(chosen, env=self.terms.environment)
         self.profile = chosen
         self._start()
         self.log.append(ev.ModelChosen(chosen.name, chosen.model or "", chosen.local))
@@ -157,7 +157,7 @@ class Session:
 
     def check(self) -> Check | None:
         """The person's check for this folder, ready to run."""
-        argv = self.situation.settings.check_for(self.root)
+        argv = self.terms.settings.check_for(self.root)
         if argv is None:
             return None
 
@@ -166,8 +166,8 @@ class Session:
             output = result.error or result.output
             return ev.CheckDone(argv, result.exit_code, output, result.duration)
 
-        asks: Literal["always", "unseen", "never"] = "never" if self.situation.allow_check else "unseen"
-        if not self.situation.trusted and not self.situation.allow_check:
+        asks: Literal["always", "unseen", "never"] = "never" if self.terms.allow_check else "unseen"
+        if not self.terms.trusted and not self.terms.allow_check:
             asks = "always"
         return Check(argv, go, asks=asks)
 
@@ -180,7 +180,7 @@ class Session:
         if self._model is None:
             raise ConfigError("no model is chosen")
         check = self.check()
-        settings = self.situation.settings
+        settings = self.terms.settings
         agent = Agent(
             self._model,
             self.workspace,

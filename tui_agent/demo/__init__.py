@@ -19,7 +19,7 @@ from tui_agent.core.profile import Profile
 from tui_agent.core.types import ApprovalRequest, Decision, Model
 from tui_agent.paths import PACKAGE, Paths
 from tui_agent.providers.scripted import load_script, scripted
-from tui_agent.session import Situation
+from tui_agent.session import Terms
 
 TASK = "Two tests fail. Find out why and repair slugs.py."
 CHECK = (sys.executable, "-m", "unittest")
@@ -30,7 +30,7 @@ PROFILE = Profile("demo", "scripted", "scripted", model="recorded", local=True)
 class Demo:
     """A prepared demo: where it plays and who answers."""
 
-    situation: Situation
+    terms: Terms
     model: Model
 
 
@@ -48,7 +48,7 @@ def prepared(delay: float = 0.0) -> Iterator[Demo]:
         shutil.copytree(PACKAGE / "demo" / "project", root, ignore=shutil.ignore_patterns("__pycache__"))
         settings = Settings(checks={str(root): CHECK})
         paths = Paths(base / "config", base / "data", base / "state")
-        yield Demo(Situation(root, settings, paths, trusted=True), model(delay))
+        yield Demo(Terms(root, settings, paths, trusted=True), model(delay))
 
 
 async def recorded_person(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:

@@ -33,7 +33,9 @@ async def list_models(profile: Profile, *, env: Mapping[str, str]) -> list[str]:
     except httpx.HTTPError as error:
         raise AgentError(errors.redacted(http.transport_error(error, url), hidden).message) from None
     if response.status_code != 200:
-        refused = errors.from_response(response.status_code, response.headers, response.content[: errors.MAX_BODY], hidden)
+        refused = errors.from_response(
+            response.status_code, response.headers, response.content[: errors.MAX_BODY], hidden
+        )
         raise AgentError(refused.message)
     if len(response.content) > _MAX_BYTES:
         raise AgentError(f"{http.origin(url)} sent a list of models of more than 4 MiB")

@@ -101,7 +101,7 @@ def clashes(actions: Iterable[Action] = ACTIONS) -> list[str]:
     taken: dict[tuple[str, str], str] = {}
     out = []
     for action in actions:
-        claims = [(action.scope, key) for key in action.keys]
+        claims: list[tuple[str, str]] = [(action.scope, key) for key in action.keys]
         claims += [("leader", action.leader)] if action.leader else []
         claims += [("slash", action.slash)] if action.slash else []
         for claim in claims:

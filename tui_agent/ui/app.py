@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from tui_agent.demo import PROFILE, TASK
 from tui_agent.demo import model as demo_model
 from tui_agent.paths import Paths, own_file
 from tui_agent.providers import list_models
-from tui_agent.session import Session, Situation
+from tui_agent.session import Session, Terms
 from tui_agent.trust import ENTRIES, TrustStore, found, may_be_trusted
 from tui_agent.ui.actions import ACTIONS, keys_of
 from tui_agent.ui.conversation import Conversation
@@ -49,15 +49,15 @@ class Start:
     user_file: Path
     provider: str | None = None
     model: str | None = None
-    ready: tuple[Situation, Model] | None = None
-    """A prepared situation with its model (the demo, tests): no question of trust, no configuration."""
+    ready: tuple[Terms, Model] | None = None
+    """A prepared terms with its model (the demo, tests): no question of trust, no configuration."""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
 class AgentApp(App[int], inherit_bindings=False):
     """The full-screen agent."""
 
-    CSS_PATH: ClassVar[list[str | Path]] = [own_file(f"styles/{name}") for name in STYLES]
+    CSS_PATH = [own_file(f"styles/{name}") for name in STYLES]
     BINDINGS: ClassVar[list[BindingType]] = []
     ENABLE_COMMAND_PALETTE = False
     TITLE = "tui-agent"
@@ -65,15 +65,15 @@ class AgentApp(App[int], inherit_bindings=False):
     def __init__(self, start: Start) -> None:
         super().__init__()
         self.begin = start
-        self.loaded = Loaded(ready.settings) if (ready := start.ready and start.ready[0]) else load(start.user_file)
-        self.trusted = bool(ready and ready.trusted)
+        self.loaded = Loaded(start.ready[0].settings) if start.ready else load(start.user_file)
+        self.trusted = start.ready is not None and start.ready[0].trusted
         handlers: dict[str, Handler] = {
             "ui.palette": lambda _: self.open_palette("Commands"),
             "ui.help": lambda _: self.open_palette("Keys and commands"),
             "ui.leader": lambda _: self.open_leader(),
             "provider.switch": self.switch_provider,
             "model.switch": self.switch_model,
-            "ui.redraw": lambda _: self.refresh(repaint=True, layout=True),
+            "ui.redraw": self.redraw,
             "app.suspend": lambda _: self.action_suspend_process(),
             "app.quit": self.quit,
         }
@@ -93,8 +93,8 @@ class AgentApp(App[int], inherit_bindings=False):
         """The questions of the start in their order, then the session."""
         begin = self.begin
         if begin.ready is not None:
-            situation, model = begin.ready
-            self.converse(Session(situation, self.main.ask))
+            terms, model = begin.ready
+            self.converse(Session(terms, self.main.ask))
             self.session.use(model, PROFILE)
             self.main.composer.load(TASK)
             self.talk.note(
@@ -105,7 +105,7 @@ class AgentApp(App[int], inherit_bindings=False):
             self.exit(0)
             return
         chosen = await self.first_profile()
-        self.converse(Session(self.situation(), self.main.ask))
+        self.converse(Session(self.terms(), self.main.ask))
         for fault in self.loaded.faults:
             self.talk.note(str(fault))
         if self.loaded.broken:
@@ -154,12 +154,10 @@ class AgentApp(App[int], inherit_bindings=False):
         self.loaded = load(self.begin.user_file)
         return self.loaded.settings.profiles.get(name)
 
-    def situation(self) -> Situation:
+    def terms(self) -> Terms:
         """What the session starts from."""
         begin = self.begin
-        return Situation(
-            begin.root, self.loaded.settings, begin.paths, trusted=self.trusted, environment=begin.environment
-        )
+        return Terms(begin.root, self.loaded.settings, begin.paths, trusted=self.trusted, environment=begin.environment)
 
     def converse(self, session: Session) -> None:
         """Put a session on the main screen."""
@@ -231,16 +229,30 @@ class AgentApp(App[int], inherit_bindings=False):
 
     # -------------------------------------------------------------- palette, leader, leaving
 
+    @staticmethod
+    def on_choice(then: Callable[[str], None]) -> Callable[[str | None], None]:
+        """A callback for a screen that returns a choice or None."""
+
+        def chosen(choice: str | None) -> None:
+            if choice is not None:
+                then(choice)
+
+        return chosen
+
     def open_palette(self, title: str) -> None:
         """All actions that can be listed, with their keys."""
         items = [
             PaletteItem(a.id, a.title, keys_of(a) or a.slash or "") for a in ACTIONS if a.listed and a.scope == "app"
         ]
-        self.push_screen(Palette(items, title=title), lambda choice: choice and self.main.act(choice))
+        self.push_screen(Palette(items, title=title), self.on_choice(self.main.act))
 
     def open_leader(self) -> None:
         """Wait for the key behind Ctrl+X."""
-        self.push_screen(Leader(), lambda choice: choice and self.main.act(choice))
+        self.push_screen(Leader(), self.on_choice(self.main.act))
+
+    def redraw(self, _: str) -> None:
+        """Draw every cell anew."""
+        self.refresh(layout=True)
 
     def quit(self, sure: str = "") -> None:
         """Leave; while a turn runs only the second time."""

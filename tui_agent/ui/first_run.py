@@ -83,7 +83,7 @@ class FirstRun(ModalScreen[str | None]):
         self._environment = environment
         self._list_models = list_models
         self._step: Literal["choose", "address", "model"] = "choose"
-        self._name = ""
+        self._profile = ""
         self._table: dict[str, Any] = {}
 
     def compose(self) -> ComposeResult:
@@ -137,7 +137,7 @@ class FirstRun(ModalScreen[str | None]):
         """The last step: which model."""
         self._step = "model"
         self.fill(
-            f"Which model of {self._name}?",
+            f"Which model of {self._profile}?",
             [Option(Text(label(model, 70)), id=f"model-{n}") for n, model in enumerate(models)],
             field=("", "or type its name"),
             note=note,
@@ -198,7 +198,7 @@ class FirstRun(ModalScreen[str | None]):
         if choice == DEMO:
             self.dismiss(DEMO)
         elif choice == SERVER:
-            self._name, self._table = "local", {"type": "openai"}
+            self._profile, self._table = "local", {"type": "openai"}
             self.show_address()
         else:
             variable = str(presets()[choice]["api_key_env"])
@@ -207,7 +207,7 @@ class FirstRun(ModalScreen[str | None]):
                     f"{variable} is not set in this shell. Leave with Esc, then:\n  export {variable}=…\nand start again."
                 )
                 return
-            self._name, self._table = choice, {"type": choice, "api_key_env": variable}
+            self._profile, self._table = choice, {"type": choice, "api_key_env": variable}
             self.look_up()
 
     @on(Input.Submitted)
@@ -238,8 +238,8 @@ class FirstRun(ModalScreen[str | None]):
     def finish(self, model: str) -> None:
         """Write the profile and leave."""
         try:
-            save_profile(self._file, self._name, {**self._table, "model": model})
+            save_profile(self._file, self._profile, {**self._table, "model": model})
         except ConfigError as error:
             self.query_one("#note", Static).update(Text(plain(str(error)), "bold"))
             return
-        self.dismiss(self._name)
+        self.dismiss(self._profile)

@@ -49,14 +49,14 @@ class MainScreen(Screen[None], inherit_bindings=False):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings()
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - Textual declares the type
         (0, "-tiny"),
         (36, "-narrow"),
         (50, "-small"),
         (80, "-medium"),
         (110, "-wide"),
     ]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-low"), (10, "-short"), (16, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (10, "-short"), (16, "-tall")]
     AUTO_FOCUS = "Composer"
 
     def __init__(self, side: SidePane, handlers: Mapping[str, Handler]) -> None:
@@ -72,7 +72,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             "agent.stop": lambda _: self.stop(),
             "ui.back": self.back,
             "pane.files": self.toggle_side,
-            "pane.next": lambda _: self.focus_next("Composer, Transcript, FileTree"),
+            "pane.next": self.next_pane,
             "view.details": lambda _: self.transcript.toggle_details(),
             "scroll.up": lambda _: self.transcript.action_page_up(),
             "scroll.down": lambda _: self.transcript.action_page_down(),
@@ -153,8 +153,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
             (self._ticker.resume if working else self._ticker.pause)()
         what, until = self._armed
         armed = what if time.monotonic() < until else ""
+        hints: tuple[str, ...] = ()
         if self._dialog:
-            phase, hints = self._dialog, ()
+            phase = self._dialog
         elif conversation is not None and working:
             phase = phase_words(conversation.phase, time.monotonic() - conversation.since)
             hints = ("Ctrl+C stop", "Enter queue", "Ctrl+J new line", "F2 commands")
@@ -291,6 +292,10 @@ class MainScreen(Screen[None], inherit_bindings=False):
         """Interrupt the turn."""
         if self.conversation is not None and self.conversation.working:
             self.run_worker(self.conversation.stop(), name="stop")
+
+    def next_pane(self, _: str) -> None:
+        """Composer, transcript, files, and round again."""
+        self.focus_next("Composer, Transcript, FileTree")
 
     def toggle_side(self, _: str) -> None:
         """Show or hide the pane beside the transcript; where it covers the transcript it takes the focus."""

@@ -238,7 +238,7 @@ async def run(
     argv: Sequence[str],
     *,
     cwd: Path,
-    timeout: float,  # noqa: ASYNC109 - the limit of the program; this call ends with a result
+    timeout: float,
     emit: Callable[[str], None] | None = None,
     env: Mapping[str, str] | None = None,
     max_output: int = 1_000_000,
