@@ -7,7 +7,8 @@ from typing import Any
 
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import AgentError
-from tui_agent.providers import adapter, errors, http
+from tui_agent.providers import errors, http
+from tui_agent.providers.wires import wire_of
 
 _PATHS = {"openai-chat": "/models", "anthropic": "/v1/models", "ollama-native": "/api/tags"}
 _SECONDS = 10.0
@@ -23,7 +24,7 @@ async def list_models(profile: Profile, *, env: Mapping[str, str]) -> list[str]:
     """
     if profile.wire not in _PATHS:
         return [profile.model] if profile.model else []
-    wire = adapter(profile)
+    wire = wire_of(profile)
     url = http.endpoint_url(profile, _PATHS[profile.wire])
     headers, hidden = await http.request_headers(wire, profile, http.Link(env=env))
     httpx = http.load_httpx()

@@ -27,6 +27,7 @@ from tui_agent.ui.leader import Leader
 from tui_agent.ui.main import Handler, MainScreen
 from tui_agent.ui.palette import Palette, PaletteItem
 from tui_agent.ui.side import SidePane
+from tui_agent.ui.terminal import guard, patch_keys
 from tui_agent.ui.trust_card import TrustCard
 
 STYLES = (
@@ -57,7 +58,7 @@ class Start:
 class AgentApp(App[int], inherit_bindings=False):
     """The full-screen agent."""
 
-    CSS_PATH = [own_file(f"styles/{name}") for name in STYLES]
+    CSS_PATH: ClassVar = [own_file(f"styles/{name}") for name in STYLES]
     BINDINGS: ClassVar[list[BindingType]] = []
     ENABLE_COMMAND_PALETTE = False
     TITLE = "tui-agent"
@@ -200,7 +201,7 @@ class AgentApp(App[int], inherit_bindings=False):
         if not name:
             items = [PaletteItem(p.name, p.name, p.model or "", group="PROVIDER") for p in profiles.values()]
             self.push_screen(
-                Palette(items, title="Switch provider"), lambda choice: choice and self.switch_provider(choice)
+                Palette(items, title="Switch provider"), self.on_choice(self.switch_provider)
             )
         elif name in profiles:
             self.answer_with(profiles[name])

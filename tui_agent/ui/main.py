@@ -49,14 +49,14 @@ class MainScreen(Screen[None], inherit_bindings=False):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings()
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - Textual declares the type
+    HORIZONTAL_BREAKPOINTS: ClassVar = [
         (0, "-tiny"),
         (36, "-narrow"),
         (50, "-small"),
         (80, "-medium"),
         (110, "-wide"),
     ]
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (10, "-short"), (16, "-tall")]
+    VERTICAL_BREAKPOINTS: ClassVar = [(0, "-low"), (10, "-short"), (16, "-tall")]
     AUTO_FOCUS = "Composer"
 
     def __init__(self, side: SidePane, handlers: Mapping[str, Handler]) -> None:
