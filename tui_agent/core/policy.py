@@ -32,7 +32,7 @@ from tui_agent.core.programs import (
     inside,
     interprets,
 )
-from tui_agent.core.shell import MAX_WORDS, Command, MalformedError, Word, check_text, needs_shell, split
+from tui_agent.core.shell import ASSIGNMENT, MAX_WORDS, Command, MalformedError, Word, check_text, needs_shell, split
 from tui_agent.core.types import ConfigError, Permission, PermissionClass, PolicyRequest, Verdict
 from tui_agent.core.wrappers import PRIVILEGE, Found, base_name, search_argv, search_text, without_git_options
 
@@ -47,7 +47,7 @@ def _pattern_fault(pattern: object) -> str:
         check_text(pattern)
     except MalformedError as fault:
         return f"holds a fault: {fault}"
-    if needs_shell(pattern):
+    if needs_shell(pattern) or "\n" in pattern:
         return "needs a shell, so it can never match"
     if "/" in split(pattern)[0] or not split(pattern)[0]:
         return "must begin with the bare name of a program"
@@ -64,7 +64,7 @@ class Policy:
     `interactive`: somebody can be asked. `trusted`: the folder is. `cli_yes`: --yes was given.
     `auto`: mode AUTO, which counts only in a working `sandbox`. `unseen_edits`: the session holds an
     edit that no person saw; then allow patterns that run code of the workspace hold only in a
-    sandbox, or when they stand in `unsandboxed` (`--allow check`).
+    sandbox. `unsandboxed` are allow patterns that hold even then (`--allow check`).
 
     Raises:
         ConfigError: a value is wrong; the message names its key.
@@ -92,7 +92,7 @@ class Policy:
         object.__setattr__(self, "table", MappingProxyType(dict(self.table)))
         for name in ("allow", "deny", "unsandboxed"):
             patterns = getattr(self, name)
-            if isinstance(patterns, str):
+            if not isinstance(patterns, list | tuple):
                 raise ConfigError(f"permissions.{name} must be a list of patterns, not {patterns!r}")
             for pattern in patterns:
                 if fault := _pattern_fault(pattern):
@@ -147,12 +147,13 @@ def _decide_tool(request: PolicyRequest, policy: Policy) -> Verdict:
     if _hidden(tool):
         floor = "hidden characters"
     if known == "write" and request.path is not None:
-        if any(_is_protected(part) for part in request.path.split("/")):
+        parts = set(map(_folded, request.path.split("/")))
+        if parts & _PROTECTED:
             return Verdict("deny", "floor: protected path", known)
         if _hidden(request.path):
             floor = "hidden characters"
-        elif not inside(request.path):
-            floor = floor or "outside the workspace"
+        elif ".ssh" in parts or not inside(request.path):
+            floor = floor or "outside the workspace or under .ssh"
     permission, rule = policy.table[known], f"table: {known} = {policy.table[known]}"
     if known == "write" and policy.cli_yes and permission == "ask" and request.path is not None and not floor:
         return Verdict("allow", "flag: --yes", known)
@@ -167,7 +168,7 @@ def _decide_command(request: PolicyRequest, policy: Policy) -> Verdict:
     unsure = found.opaque if policy.deny else ""
     for pattern in policy.deny:
         for command in found.commands:
-            match _denied(split(pattern), command):
+            match _denied(_pattern_words(pattern), command):
                 case True:
                     return Verdict("deny", f"deny pattern: {pattern}", permission_class)
                 case None:
@@ -176,7 +177,7 @@ def _decide_command(request: PolicyRequest, policy: Policy) -> Verdict:
     floor = next(iter(request.floors), "") or next(_floors(text, found), "")
     if not floor and unsure:
         floor = f"deny patterns cannot be checked: {unsure}"
-    pattern = _allowed(argv, policy.allow + policy.unsandboxed) if argv else ""
+    pattern = _allowed(argv, policy.unsandboxed + policy.allow) if argv else ""
     if pattern and not floor:
         runs_code = _runs_code(pattern)
         if not policy.trusted and pattern != "ls":
@@ -189,12 +190,14 @@ def _decide_command(request: PolicyRequest, policy: Policy) -> Verdict:
         floor = floor or "the folder is not trusted"
 
     permission, rule = _row(permission_class, argv, policy)
-    for command in found.commands if permission_class == "shell" else ():
-        words = tuple(word.text for word in command)
-        inner, inner_rule = _row(classify(words), words, policy)
-        if inner == "deny":
-            permission, rule = inner, f"{inner_rule} ({base_name(words[0])})"
-            break
+    if permission_class == "shell" and permission != "deny":
+        # Opening the shell row does not open the rows that say deny.
+        for command in found.commands:
+            words = tuple(word.text for word in command)
+            inner, inner_rule = _row(classify(words), words, policy)
+            if inner == "deny":
+                permission, rule = inner, f"{inner_rule} ({base_name(words[0])})"
+                break
     return _raised(permission, rule, floor, permission_class, policy)
 
 
@@ -204,7 +207,7 @@ def _raised(
     """Raise the answer of the table by a floor, or lower ask to allow in mode AUTO."""
     if permission != "deny" and floor:
         return Verdict("ask", f"floor: {floor}", permission_class)
-    if permission == "ask" and policy.auto and policy.sandbox:
+    if permission == "ask" and policy.auto and policy.sandbox and policy.trusted:
         return Verdict("allow", f"mode: AUTO in a sandbox ({rule})", permission_class)
     return Verdict(permission, rule, permission_class)
 
@@ -258,12 +261,15 @@ def _check_argv(argv: tuple[str, ...]) -> None:
     check_text(" ".join(argv))
 
 
+_ENV_PRINTS = frozenset({"-", "-i", "-0", "--ignore-environment", "--null"})
+
+
 def classify(argv: tuple[str, ...] | list[str]) -> PermissionClass:
     """Return the class of a program by its base name and, for installers, its sub-command."""
     name = base_name(argv[0]) if argv else ""
     found = CLASSES.get(name, "run")
-    if name == "env" and len(search_argv(argv).commands) == 1:
-        return "run"  # it only prints its environment
+    if name == "env" and all(word in _ENV_PRINTS or ASSIGNMENT.match(word) for word in argv[1:]):
+        return "run"  # it starts nothing
     if name == "sed" and any(re.match(r"-[A-Za-z]*i|--in-place", word) for word in argv[1:]):
         return "write"
     if NETWORK_SUBCOMMANDS.get(name, frozenset()) & set(_subcommands(argv)):
@@ -325,7 +331,9 @@ def _denied(words: tuple[str, ...], command: Command) -> bool | None:
 # ------------------------------------------------------------------ floors
 
 _INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5") | {chr(c) for c in range(0x180B, 0x1810)}
-_PROTECTED = frozenset({".git", ".tui_agent", ".ssh", "git~1"})
+_PROTECTED = frozenset({".git", ".tui_agent", "git~1"})
+_KEPT = _PROTECTED | {".ssh"}
+"""Names below which no command writes unasked."""
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 
 
@@ -355,7 +363,7 @@ def _floors(text: str, found: Found) -> Iterator[str]:
     writes = not _HARMLESS_TARGETS.issuperset(found.targets) or any(map(_writes, names, found.commands))
     if writes and any(_names_protected(word) for word in found.words):
         yield "writing under .git, .tui_agent or .ssh"
-    if DOWNLOADERS.intersection(names) and (found.unseen_program or any(map(interprets, names))):
+    if DOWNLOADERS.intersection(names) and (found.unseen_program or any(map(_reads_program, names, found.commands))):
         yield "a download and an interpreter"
     if found.fork_bomb:
         yield "a function that calls itself"
@@ -368,20 +376,34 @@ def _writes(name: str, command: Command) -> bool:
     return name in WRITERS or classify(words) == "write"
 
 
+def _reads_program(name: str, command: Command) -> bool:
+    """Say whether an interpreter reads its program from input, or is given one that is made at run time."""
+    words = command[1:]
+    return interprets(name) and (
+        all(word.text.startswith("-") for word in words)
+        or any(word.text in {"-", "/dev/stdin"} or not word.fixed for word in words)
+    )
+
+
 def _names_protected(word: str) -> bool:
     """Say whether a word of a command names a protected folder, also as `of=.git/x` or `-t.git`."""
     return any(_is_protected(re.sub(r"^-[A-Za-z]", "", part)) for part in re.split(r"[/=:]", word))
 
 
-def _is_protected(part: str) -> bool:
-    """Say whether a part of a path is, or may match as a glob, a protected name as file systems fold it."""
+def _folded(part: str) -> str:
+    """Return a part of a path as the most forgiving file system reads it."""
     visible = "".join(char for char in unicodedata.normalize("NFKC", part) if not _hidden(char))
-    folded = visible.casefold().rstrip(" .")
-    if folded in _PROTECTED:
+    return visible.casefold().rstrip(" .")
+
+
+def _is_protected(part: str) -> bool:
+    """Say whether a part of a path is, or may match as a glob, a protected name."""
+    folded = _folded(part)
+    if folded in _KEPT:
         return True
     if not folded.startswith(".") or not re.search(r"[*?\[{]", folded):
         return False
-    return "{" in folded or len(folded) > 64 or any(fnmatch.fnmatchcase(name, folded) for name in _PROTECTED)
+    return "{" in folded or len(folded) > 64 or any(fnmatch.fnmatchcase(name, folded) for name in _KEPT)
 
 
 def _removes_too_much(command: Command) -> bool:
@@ -397,12 +419,12 @@ def _removes_too_much(command: Command) -> bool:
             recursive = recursive or ("--recursive".startswith(word.text) if long else "r" in word.text.casefold())
         else:
             targets.append(word)
-    return recursive and any(map(_too_much, targets))
+    return recursive and (not targets or any(map(_too_much, targets)))  # without targets they come from xargs
 
 
 def _too_much(target: Word) -> bool:
     text = target.text
-    if text.startswith(("~", "$")) or (not target.fixed and re.search(r"[$`{(]", text)):
+    if text.startswith(("~", "$")) or "{}" in text or (not target.fixed and re.search(r"[$`{(]", text)):
         return True
     path = text.rstrip("*") or "."
     parts = path.split("/")
@@ -441,8 +463,9 @@ def always_rule(request: PolicyRequest) -> AlwaysRule | None:
         if argv[: len(words)] == words and options.accept(argv[len(words) :]):
             return AlwaysRule(" ".join(words), shlex.join(argv), options.refused)
     name = base_name(argv[0])
-    network_git = name == "git" and _subcommand(argv) in GIT_NETWORK
-    if classify(argv) not in {"run", "git"} or network_git or "/" in argv[0]:
+    if name == "git" and (argv[1:2] != (_subcommand(argv),) or argv[1] in GIT_NETWORK):
+        return None  # options before the sub-command name programs and other folders
+    if classify(argv) not in {"run", "git"} or "/" in argv[0]:
         return None
     if name in PACKAGE_MANAGERS | AWKS | {"env"} or interprets(name):
         return None

@@ -136,70 +136,23 @@ TOOLS: Mapping[str, PermissionClass] = {
 }
 """Every tool of the product. `run_command` is classified by its program instead."""
 
+
+def _set(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
 CLASSES: Mapping[str, PermissionClass] = {
     **dict.fromkeys(SHELLS | WRAPPERS.keys() | {".", "source"}, "shell"),
     "git": "git",
     **dict.fromkeys(
-        [
-            "curl",
-            "wget",
-            "ssh",
-            "scp",
-            "sftp",
-            "rsync",
-            "nc",
-            "ncat",
-            "netcat",
-            "telnet",
-            "ftp",
-            "socat",
-            "ping",
-            "ping6",
-            "dig",
-            "nslookup",
-            "host",
-            "http",
-            "https",
-            "xh",
-            "aria2c",
-            "npx",
-            "pnpx",
-            "bunx",
-            "uvx",
-            "pipx",
-            "apt",
-            "apt-get",
-            "brew",
-            "gh",
-            "dnf",
-            "yum",
-            "apk",
-            "pacman",
-            "snap",
-        ],
+        _set(
+            "curl wget ssh scp sftp rsync nc ncat netcat telnet ftp socat ping ping6 dig nslookup host http https xh"
+            " aria2c npx pnpx bunx uvx pipx apt apt-get brew gh dnf yum apk pacman snap"
+        ),
         "network",
     ),
     **dict.fromkeys(
-        [
-            "rm",
-            "mv",
-            "cp",
-            "mkdir",
-            "rmdir",
-            "touch",
-            "ln",
-            "chmod",
-            "chown",
-            "chgrp",
-            "tee",
-            "dd",
-            "truncate",
-            "install",
-            "shred",
-            "unlink",
-            "patch",
-        ],
-        "write",
+        _set("rm mv cp mkdir rmdir touch ln chmod chown chgrp tee dd truncate install shred unlink patch"), "write"
     ),
 }
 """Class by base name; a program that is not listed is `run`."""
@@ -224,26 +177,8 @@ GIT_NETWORK = frozenset({"push", "fetch", "pull", "clone", "ls-remote", "submodu
 
 # ------------------------------------------------------------------ dangerous programs and names
 
-DOWNLOADERS = frozenset(
-    {
-        "curl",
-        "wget",
-        "http",
-        "https",
-        "xh",
-        "aria2c",
-        "nc",
-        "ncat",
-        "netcat",
-        "socat",
-        "ftp",
-        "sftp",
-        "scp",
-        "ssh",
-        "rsync",
-    }
-)
-WRITERS = frozenset({"tar", "unzip", "cpio", "sponge", "sort", "vi", "vim", "nano", "ed", "ex", "emacs", *DOWNLOADERS})
+DOWNLOADERS = _set("curl wget http https xh aria2c nc ncat netcat socat ftp sftp scp ssh rsync")
+WRITERS = DOWNLOADERS | _set("tar unzip cpio sponge sort vi vim nano ed ex emacs")
 """Programs outside class write that can write a file they are told to."""
 
 PACKAGE_MANAGERS = frozenset({*NETWORK_SUBCOMMANDS, "conda", "mamba", "pdm", "bundle", "composer", "nix"})

@@ -146,6 +146,7 @@ class _Lexer:
         self.depth = depth
         self.at = 0
         self.words = 0
+        self.endless = False
 
     def commands(self, closer: str) -> None:
         """Read commands up to `closer` at this level, or to the end of the text."""
@@ -166,6 +167,8 @@ class _Lexer:
                     tokens.append(word)
             elif operator[0] == closer and not level:
                 self.at += 1
+                if Word("case") in tokens:
+                    self.script.hide("a case in a substitution")  # its labels end with the closer, too
                 break
             else:
                 self.at = operator.end()
@@ -330,7 +333,7 @@ class _Lexer:
     def _heredoc(self, heredoc: _Heredoc) -> None:
         """Read the lines of a here-document; expansions in it are looked into."""
         start = at = self.at
-        while at < len(self.text):
+        while at < len(self.text) and not self.endless:
             end = self.text.find("\n", at)
             end = len(self.text) if end < 0 else end
             line = self.text[at:end]
@@ -342,6 +345,7 @@ class _Lexer:
                     _Lexer(body, self.script, self.depth + 1)._double([], "")  # noqa: SLF001 - its own class
                 return
             at = end + 1
+        self.endless = True  # what follows is read as commands
         self.script.hide("a here-document without its end")
 
     # -------------------------------------------------------------- commands

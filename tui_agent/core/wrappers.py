@@ -10,7 +10,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui_agent.core.shell import ASSIGNMENT, MAX_DEPTH, Command, MalformedError, Script, UnbalancedError, Word, lex
+from tui_agent.core.shell import (
+    ASSIGNMENT,
+    MAX_BYTES,
+    MAX_DEPTH,
+    Command,
+    MalformedError,
+    Script,
+    UnbalancedError,
+    Word,
+    lex,
+)
 
 
 def base_name(program: str) -> str:
@@ -157,6 +167,7 @@ class _Search:
 
     def __init__(self) -> None:
         self.found = Found()
+        self.budget = MAX_BYTES * MAX_DEPTH
 
     def script(self, script: Script, depth: int) -> None:
         """Note what stands in a script and look behind each of its commands."""
@@ -176,6 +187,9 @@ class _Search:
         """Look into shell text that a program is given; of one made at run time the visible part counts."""
         if not text.fixed:
             self.unseen("a script that is made at run time")
+        self.budget -= len(text.text)
+        if self.budget < 0:
+            raise MalformedError("too much to look through")
         try:
             script = lex(text.text)
         except UnbalancedError:
@@ -236,12 +250,13 @@ class _Search:
 
     def _wrapped(self, name: str, command: Command, depth: int) -> None:
         wrapper, skip, at = WRAPPERS[name], WRAPPERS[name].skip, 1
+        options = True
         while at < len(command):
             word = command[at]
-            if word.text == "--":
-                at += 1 + skip
-                break
-            if word.text.startswith("-"):
+            if word.text == "--" and options:
+                options = wrapper.inner == "none"  # su hands what follows to a shell, which reads -c, too
+                at += 1
+            elif word.text.startswith("-") and options:
                 if word.text in wrapper.inert:
                     return
                 at += self._option(wrapper, command, at, depth)

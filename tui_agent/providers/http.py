@@ -17,7 +17,7 @@ import socket
 import ssl
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urljoin, urlsplit, urlunsplit
@@ -28,7 +28,7 @@ from tui_agent.core.types import ConfigError, Delta, ProviderError, ReplyEnd, Re
 from tui_agent.providers import errors, vendors
 from tui_agent.providers.keys import check_header, is_loopback, read_key
 from tui_agent.providers.vendors import Vendor
-from tui_agent.providers.wire import Decoder, Wire
+from tui_agent.providers.wire import Decoder, Wire, WireFault, protocol_fault
 
 MAX_RESPONSE = 64 * 1024 * 1024
 """Bytes of one response body, decoded."""
@@ -134,21 +134,12 @@ async def _attempt(call: _Call, body: Mapping[str, Any]) -> AsyncGenerator[Delta
         async with _exchange(call, body) as response:
             if not 200 <= response.status_code < 300:
                 raise await _refusal(response, call)
-            limits = _Limits(call.profile.timeouts)
             chunks = response.aiter_bytes() if "content-encoding" in response.headers else response.aiter_raw()
-            size = 0
-            while not decoder.done and (data := await limits.read(chunks, decoder)) is not None:
-                size += len(data)
-                if size > MAX_RESPONSE:
-                    failure = ProviderError("protocol", f"the response is longer than {MAX_RESPONSE >> 20} MiB")
-                    break
-                out = decoder.feed(data)
-                if out:
-                    limits.progressed()
-                    for delta in out:
-                        yield delta
-    except _Silence as silence:
-        failure = ProviderError("network", str(silence), retryable=True)
+            async with aclosing(_body(chunks, decoder, call.profile.timeouts)) as out:
+                async for delta in out:
+                    yield delta
+    except WireFault as fault:
+        failure = fault.error
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
         failure = transport_error(error, call.url)
     for delta in decoder.finish(failure):
@@ -156,6 +147,22 @@ async def _attempt(call: _Call, body: Mapping[str, Any]) -> AsyncGenerator[Delta
             yield replace(delta, error=errors.redacted(delta.error, call.secrets))
         else:
             yield delta
+
+
+async def _body(chunks: Any, decoder: Decoder, times: Timeouts) -> AsyncGenerator[Delta]:
+    """Decode a body as it comes, until the decoder needs no more of it."""
+    size = 0
+    async with aclosing(chunks):
+        with closing(_Limits(times)) as limits:
+            while not decoder.done and (data := await limits.read(chunks, decoder)) is not None:
+                size += len(data)
+                if size > MAX_RESPONSE:
+                    raise protocol_fault(f"the response is longer than {MAX_RESPONSE >> 20} MiB", retryable=False)
+                out = decoder.feed(data)
+                if out:
+                    limits.progressed()
+                    for delta in out:
+                        yield delta
 
 
 def _left_out(error: ProviderError, name: str) -> ProviderError:
@@ -270,42 +277,82 @@ def endpoint_url(profile: Profile, path: str) -> str:
 # ------------------------------------------------------------------ time limits
 
 
-class _Silence(Exception):  # noqa: N818 - it becomes an error value
-    """A time limit passed."""
-
-
 class _Limits:
-    """The limits on silence: to the first event, between bytes, and without a delta. There is no total one."""
+    """The limits on silence: to the first event, between bytes, and without a delta. There is no total one.
+
+    One timer that is set anew only when it fires: a timer for each of 20,000 reads would cost as
+    much as decoding them.
+    """
 
     def __init__(self, times: Timeouts) -> None:
         self._times = times
-        self._now = asyncio.get_running_loop().time
-        self._first = self._now() + times.first_event
+        self._loop = asyncio.get_running_loop()
+        self._first = self._loop.time() + times.first_event
         self._progress: float | None = None
+        self._until = self._first
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiting: asyncio.Task[Any] | None = None
+        self._expired = False
 
     def progressed(self) -> None:
         """A delta came."""
-        self._progress = self._now() + self._times.progress
+        self._progress = self._loop.time() + self._times.progress
 
     async def read(self, chunks: AsyncIterator[bytes], decoder: Decoder) -> bytes | None:
-        """The next bytes, None at the end of the body. Raises `_Silence` when a limit passes."""
-        now = self._now()
-        if not decoder.seen:
-            until, why = self._first, f"no answer within {self._times.first_event:g} s"
-        elif decoder.finished:
-            until, why = now + min(GRACE, self._times.idle), "the server keeps the connection open"
-        else:
-            self._progress = self._progress or now + self._times.progress
-            until, why = now + self._times.idle, f"no bytes for {self._times.idle:g} s"
-            if self._progress < until:
-                until, why = self._progress, f"nothing but keep-alives for {self._times.progress:g} s"
+        """The next bytes, None at the end of the body. Raises `WireFault` when a limit passes."""
+        now = self._loop.time()
+        self._until = until = self._limit(now, decoder)
         if now >= until:  # bytes that never pause never let a timer fire
-            raise _Silence(why)
+            raise self._silence(decoder)
+        if self._timer is None or self._timer.when() > until:
+            self.close()
+            self._timer = self._loop.call_at(until, self._fire)
+        task = asyncio.current_task()
+        assert task is not None
+        cancelled_before = task.cancelling()
+        self._waiting = task
         try:
-            async with asyncio.timeout_at(until):
-                return await anext(chunks, None)
-        except TimeoutError:
-            raise _Silence(why) from None
+            return await anext(chunks, None)
+        except asyncio.CancelledError:
+            if self._expired and task.uncancel() <= cancelled_before:
+                raise self._silence(decoder) from None
+            raise
+        finally:
+            self._waiting = None
+
+    def close(self) -> None:
+        """Stop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _fire(self) -> None:
+        self._timer = None
+        if self._waiting is None:  # whoever reads the deltas is busy; the next read sets the timer again
+            return
+        if self._loop.time() < self._until:
+            self._timer = self._loop.call_at(self._until, self._fire)
+        else:
+            self._expired = True
+            self._waiting.cancel()
+
+    def _limit(self, now: float, decoder: Decoder) -> float:
+        if not decoder.seen:
+            return self._first
+        if decoder.finished:
+            return now + min(GRACE, self._times.idle)
+        if self._progress is None:
+            self._progress = now + self._times.progress
+        return min(now + self._times.idle, self._progress)
+
+    def _silence(self, decoder: Decoder) -> WireFault:
+        if not decoder.seen:
+            message = f"no answer within {self._times.first_event:g} s"
+        elif self._until == self._progress:
+            message = f"nothing but keep-alives for {self._times.progress:g} s"
+        else:
+            message = f"no bytes for {self._times.idle:g} s"
+        return WireFault(ProviderError("network", message, retryable=True))
 
 
 # ------------------------------------------------------------------ failures
