@@ -77,7 +77,10 @@ class TrustStore:
         try:
             if self.file.is_symlink():
                 return {}, f"{self.file} is a link; nothing is trusted"
-            return tomllib.loads(self.file.read_text(encoding="utf-8")), None
+            answers = tomllib.loads(self.file.read_text(encoding="utf-8"))
+            if not isinstance(answers.get("folders", {}), dict):
+                return {}, f"{self.file} cannot be used (folders is no table); nothing is trusted"
+            return answers, None
         except FileNotFoundError:
             return {}, None
         except (OSError, ValueError) as error:

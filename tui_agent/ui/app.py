@@ -200,9 +200,7 @@ class AgentApp(App[int], inherit_bindings=False):
         profiles = {**self.loaded.settings.profiles, DEMO: PROFILE}
         if not name:
             items = [PaletteItem(p.name, p.name, p.model or "", group="PROVIDER") for p in profiles.values()]
-            self.push_screen(
-                Palette(items, title="Switch provider"), self.on_choice(self.switch_provider)
-            )
+            self.push_screen(Palette(items, title="Switch provider"), self.on_choice(self.switch_provider))
         elif name in profiles:
             self.answer_with(profiles[name])
         else:

@@ -2,5 +2,5 @@
 
 
 def slug(title):
-    """ "Hello, World!" becomes "hello-world"."""
+    """"Hello, World!" becomes "hello-world"."""
     return title.lower().replace(" ", "-")
