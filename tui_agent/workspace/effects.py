@@ -9,7 +9,7 @@ import asyncio
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +18,7 @@ from tui_agent.core.diff import apply_hunks, diff
 from tui_agent.core.types import (
     ApprovalRequest,
     Decision,
+    Effect,
     Emit,
     ListFiles,
     Outcome,
@@ -35,7 +36,7 @@ from tui_agent.tools import search as searching
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.files import render_file
 from tui_agent.workspace.commands import Run, execute
-from tui_agent.workspace.files import Disk, sha256, stale
+from tui_agent.workspace.files import Disk, Saved, sha256, stale
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.paths import Place, reason
 from tui_agent.workspace.receipts import Restore, plan
@@ -46,13 +47,13 @@ _PASSWORD = re.compile(r"(://[^/\s:@]*:)[^@\s/]+@")
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Carries out effects in one workspace. `line_numbers`: reads carry them. `ids` gives names for receipts."""
+    """Carries out effects in one workspace. `line_numbers`: reads carry them. `new_id` names receipts."""
 
     disk: Disk
     memory: Memory
     run: Run
     line_numbers: bool
-    ids: Iterator[str]
+    new_id: Callable[[], str]
 
     async def carry_out(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
         """Do what was approved; the world's refusals are outcomes too."""
@@ -141,9 +142,9 @@ class Effects:
         new, left_out = _chosen(effect, decision)
         if new == effect.base:
             return Outcome("refused", refusal(request, Decision(request.id, "no")))
-        notes = [f"hunks {left_out} were left out by the user; read the file again"] if left_out else []
-        notes += [f"no undo: {why}" for why in self._copies(effect.base, new, secret=bool(names.secret(place.parts)))]
-        saved = self.disk.commit(place, effect.base, new)
+        notes = [f"left out by the user: {left_out}; read the file again before you change it"] if left_out else []
+        notes += self._copies(effect.base, new)
+        saved = self._commit(place, effect.base, new)
         whole = request.call.name in {"write_file", "propose_edit"} and not left_out
         self.memory.wrote(place.path, new, saved.identity, whole=whole, secret=bool(place.floors))
         receipt = self._receipt(request.call, place.path, effect.base, new, decision.by)
@@ -158,16 +159,20 @@ class Effects:
         text = f"applied: {verb} {place.path} ({change})" + "".join(f"; {note}" for note in notes)
         return Outcome("applied", text, receipt, "; ".join([change, *notes]))
 
-    def _copies(self, base: bytes | None, new: bytes | None, *, secret: bool) -> list[str]:
-        """Keep the old and the new bytes for undo and redo; the reasons why that was not possible."""
-        if secret:
-            return []
-        return [why for data in (base, new) if data is not None and (why := self.memory.blobs.put(data))]
+    def _copies(self, base: bytes | None, new: bytes | None) -> list[str]:
+        """Keep the old and the new bytes for undo and redo; what has to be said when that was not possible."""
+        return [f"no undo: {why}" for data in (base, new) if data is not None and (why := self.memory.blobs.put(data))]
+
+    def _commit(self, place: Place, base: bytes | None, new: bytes | None) -> Saved:
+        try:
+            return self.disk.commit(place, base, new)
+        except OSError as error:
+            raise ToolError(f"failed: {place.path} was not changed: {reason(error)}") from error
 
     def _receipt(self, call: ToolCall, path: str, base: bytes | None, new: bytes | None, by: str) -> Receipt:
         change = diff(base, new)
         return Receipt(
-            id=next(self.ids),
+            id=self.new_id(),
             call_id=call.id,
             tool=call.name,
             arguments=call.arguments or {},
@@ -184,7 +189,7 @@ class Effects:
     ) -> Outcome:
         result, changed = await execute(self.disk, self.memory, self.run, effect, emit)
         receipt = Receipt(
-            id=next(self.ids),
+            id=self.new_id(),
             call_id=request.call.id,
             tool=request.call.name,
             arguments=request.call.arguments or {},
@@ -219,10 +224,10 @@ class Effects:
         new = None if step.target is None else self.memory.blobs.get(step.target)
         if step.target is not None and new is None:
             raise ToolError(f"{place.path} cannot be restored: its old content is not held any more")
-        notes = self._copies(base, new, secret=bool(names.secret(place.parts)))
-        saved = self.disk.commit(place, base, new)
+        notes = self._copies(base, new)
+        saved = self._commit(place, base, new)
         self.memory.wrote(place.path, new, saved.identity, whole=False, secret=bool(place.floors))
-        call = ToolCall(next(self.ids), "undo", {"path": place.path})
+        call = ToolCall(self.new_id(), "undo", {"path": place.path})
         receipt = self._receipt(call, place.path, base, new, "key")
         return Outcome("applied", f"restored {place.path}", receipt, "; ".join(notes))
 
@@ -248,12 +253,15 @@ async def off_loop(work: Callable[[], T]) -> T | Outcome:
     except ToolError as error:
         return Outcome(error.status, str(error))
     except OSError as error:
-        named = (
-            f" ({error.filename})"
-            if isinstance(error.filename, str) and not error.filename.startswith(".tui-agent-")
-            else ""
-        )
-        return Outcome("error", f"failed: {reason(error)}{named}; nothing was changed")
+        named = f" ({error.filename})" if isinstance(error.filename, str) else ""
+        return Outcome("error", f"failed: {reason(error)}{named}")
+
+
+def as_approved(effect: Effect, receipt: Receipt | None) -> bool:
+    """Whether the whole effect happened: of a change of a file, every hunk."""
+    if not isinstance(effect, WriteBytes) or receipt is None:
+        return True
+    return receipt.after == (None if effect.new is None else sha256(effect.new))
 
 
 def _chosen(effect: WriteBytes, decision: Decision) -> tuple[bytes | None, str]:
@@ -261,8 +269,9 @@ def _chosen(effect: WriteBytes, decision: Decision) -> tuple[bytes | None, str]:
     if decision.chosen is None:
         return effect.new, ""
     change = diff(effect.base, effect.new)
-    out = sorted(hunk.number for hunk in change.hunks if hunk.number not in decision.chosen)
-    return apply_hunks(effect.base, change, decision.chosen), ", ".join(map(str, out))
+    out = [hunk for hunk in change.hunks if hunk.number not in decision.chosen]
+    named = ", ".join(f"hunk {hunk.number} at line {hunk.changes[0].old.start + 1}" for hunk in out)
+    return apply_hunks(effect.base, change, decision.chosen), named
 
 
 def refusal(request: ApprovalRequest, decision: Decision) -> str:

@@ -21,7 +21,6 @@ from tui_agent.core.types import (
     Emit,
     ListFiles,
     Outcome,
-    OutcomeStatus,
     PolicyRequest,
     ReadFile,
     Receipt,
@@ -37,9 +36,10 @@ from tui_agent.tools import names
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.registry import TOOLS, Situation, Tool, find, summary
 from tui_agent.tools.text import TextFile
+from tui_agent.workspace import faults
 from tui_agent.workspace.commands import Run, default_run
-from tui_agent.workspace.effects import Effects, off_loop, refusal
-from tui_agent.workspace.faults import Reach, nothing
+from tui_agent.workspace.effects import Effects, as_approved, off_loop, refusal
+from tui_agent.workspace.faults import Reach
 from tui_agent.workspace.files import Disk, check_writable
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.paths import Anchor, Place, not_regular
@@ -67,24 +67,29 @@ class Workspace:
         command_timeout: float = 120.0,
         numbers: bool = True,
         home: Path | None = None,
-        reach: Reach = nothing,
+        reach: Reach | None = None,
     ) -> None:
         self.permissions = permissions
         self._ask = ask
         self._tools = {name: TOOLS[name] for name in tools}
         self._timeout = command_timeout
         self._anchor = Anchor.at(root, home)
+        reach = reach or faults.from_text(os.environ.get(faults.VARIABLE))
         self._disk = Disk(self._anchor, temporary, reach)
         self._memory = Memory(Blobs(blobs, reach=reach))
-        self._ids = (f"{secrets.token_hex(3)}-{n}" for n in itertools.count(1))
-        self._effects = Effects(self._disk, self._memory, run, numbers, self._ids)
-        self._ended: dict[str, OutcomeStatus] = {}
+        self._prefix, self._count = secrets.token_hex(4), itertools.count(1)
+        self._effects = Effects(self._disk, self._memory, run, numbers, self._id)
+        self._complete: set[str] = set()
         self._disk.sweep()
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The enabled tools as a model is told."""
         return tuple(tool.spec for tool in self._tools.values())
+
+    def _id(self) -> str:
+        """A name that no other request or receipt of the session has, also after it was resumed."""
+        return f"{self._prefix}-{next(self._count)}"
 
     # -------------------------------------------------------------- prepare
 
@@ -104,7 +109,7 @@ class Workspace:
             self._look(place, effect)
         named = os.path.normpath(place.named.removeprefix(self._anchor.root + "/")) if place else ""
         return ApprovalRequest(
-            id=next(self._ids),
+            id=self._id(),
             call=call,
             effect=effect,
             policy=PolicyRequest(
@@ -165,26 +170,21 @@ class Workspace:
 
     async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
         """Carry out an approved request after comparing its base again, or say why it was not."""
-        outcome = await self._commit(request, decision, emit)
-        partly = decision.chosen is not None and outcome.status == "applied"
-        self._ended[request.id] = "refused" if partly else outcome.status
-        return outcome
-
-    async def _commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
         if decision.answer != "yes":
             return Outcome("refused", refusal(request, decision))
-        if any(self._ended.get(needed) != "applied" for needed in request.depends_on):
-            return Outcome(
-                "refused",
-                "not applied: base changed because the earlier change of this file was refused or left out in part",
-            )
-        return await self._effects.carry_out(request, decision, emit)
+        if not self._complete.issuperset(request.depends_on):
+            why = "the earlier change of this file was refused, or applied only in part"
+            return Outcome("refused", f"not applied: base changed because {why}")
+        outcome = await self._effects.carry_out(request, decision, emit)
+        if outcome.status == "applied" and as_approved(request.effect, outcome.receipt):
+            self._complete.add(request.id)
+        return outcome
 
     async def call(self, name: str, arguments: object) -> Outcome:
         """A batch of one: prepare, decide, ask when the policy says so, commit."""
         given = arguments if isinstance(arguments, Mapping) else None
         error = None if given is not None else f"the arguments of {name} must be an object"
-        request = await self.prepare(ToolCall(next(self._ids), name, given, error))
+        request = await self.prepare(ToolCall(self._id(), name, given, error))
         if isinstance(request, Outcome):
             return request
         verdict = self.decide(request)
