@@ -86,12 +86,12 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
     """
     link = link or Link()
     try:
-        headers, secrets = await _headers(wire, profile, link)
-        call = _Call(wire, profile, request, endpoint_url(profile, wire.path), headers, secrets)
-    except ConfigError as error:
-        yield ReplyEnd(error=ProviderError("auth", str(error)))
+        call = await _prepare(wire, profile, request, link)
+    except WireFault as fault:
+        yield ReplyEnd(error=fault.error)
         return
-    tries = min(MAX_TRIES, 1 + int(profile.options.get("retries", MAX_TRIES - 1)))
+    retries = profile.options.get("retries")
+    tries = min(MAX_TRIES, 1 + retries) if isinstance(retries, int) else MAX_TRIES
     vendor = link.vendor or vendors.rules(profile)
     adapted: set[str] = set()
     attempt = 1
@@ -129,14 +129,15 @@ async def _attempt(call: _Call, body: Mapping[str, Any]) -> AsyncGenerator[Delta
     """One exchange. Ends with `ReplyEnd`, or raises `_Refused` before the first delta."""
     httpx = load_httpx()
     decoder = call.wire.decoder(call.profile, call.request.tools)
+    limits = _Limits(call.profile.timeouts)
     failure: ProviderError | None = None
     try:
         async with _exchange(call, body) as response:
             if not 200 <= response.status_code < 300:
                 raise await _refusal(response, call)
             chunks = response.aiter_bytes() if "content-encoding" in response.headers else response.aiter_raw()
-            async with aclosing(_body(chunks, decoder, call.profile.timeouts)) as out:
-                async for delta in out:
+            async with aclosing(_body(chunks, decoder, limits)) as deltas:
+                async for delta in deltas:
                     yield delta
     except WireFault as fault:
         failure = fault.error
@@ -149,11 +150,11 @@ async def _attempt(call: _Call, body: Mapping[str, Any]) -> AsyncGenerator[Delta
             yield delta
 
 
-async def _body(chunks: Any, decoder: Decoder, times: Timeouts) -> AsyncGenerator[Delta]:
+async def _body(chunks: Any, decoder: Decoder, limits: _Limits) -> AsyncGenerator[Delta]:
     """Decode a body as it comes, until the decoder needs no more of it."""
     size = 0
     async with aclosing(chunks):
-        with closing(_Limits(times)) as limits:
+        with closing(limits):
             while not decoder.done and (data := await limits.read(chunks, decoder)) is not None:
                 size += len(data)
                 if size > MAX_RESPONSE:
@@ -197,24 +198,39 @@ def load_httpx() -> Any:
 @asynccontextmanager
 async def _exchange(call: _Call, body: Mapping[str, Any]) -> AsyncIterator[Any]:
     """Send one request; gives the response with its body still unread. The connection is closed on every way out."""
-    httpx = load_httpx()
-    times, options = call.profile.timeouts, call.profile.options
-    timeout = httpx.Timeout(connect=times.connect, read=times.first_event, write=times.idle, pool=None)
-    outside = not is_loopback(call.url)
-    async with httpx.AsyncClient(
-        verify=_tls(call.url, options.get("ca_file")),
-        trust_env=outside and options.get("trust_env") is True,
-        proxy=options.get("proxy") if outside else None,
-        follow_redirects=False,
-        timeout=timeout,
-    ) as client:
-        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    times = call.profile.timeouts
+    content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    async with _client(call) as client:
         request = client.build_request("POST", call.url, headers=call.headers, content=content)
-        response = await client.send(request, stream=True)
+        try:
+            async with asyncio.timeout(times.connect + times.first_event):
+                response = await client.send(request, stream=True)
+        except TimeoutError:
+            message = f"{origin(call.url)} sent no answer within {times.first_event:g} s"
+            raise WireFault(ProviderError("network", message, retryable=True)) from None
         try:
             yield response
         finally:
             await response.aclose()
+
+
+def _client(call: _Call) -> Any:
+    """A client for one exchange: the settings of the profile are the only ones that count."""
+    httpx = load_httpx()
+    times, options = call.profile.timeouts, call.profile.options
+    outside = not is_loopback(call.url)
+    try:
+        return httpx.AsyncClient(
+            verify=_tls(call.url, options.get("ca_file")),
+            trust_env=outside and options.get("trust_env") is True,
+            proxy=options.get("proxy") if outside else None,
+            follow_redirects=False,
+            timeout=httpx.Timeout(connect=times.connect, read=None, write=times.idle, pool=None),
+        )
+    except OSError:
+        raise WireFault(ProviderError("bad_request", "ca_file cannot be read, or holds no certificates")) from None
+    except (ValueError, httpx.InvalidURL):
+        raise WireFault(ProviderError("bad_request", "proxy is no http:// or https:// address")) from None
 
 
 def _tls(url: str, ca_file: str | None) -> ssl.SSLContext:
@@ -234,21 +250,28 @@ def _trust(ca_file: str | None) -> ssl.SSLContext:
     return context
 
 
-async def _headers(wire: Wire, profile: Profile, link: Link) -> tuple[dict[str, str], tuple[str, ...]]:
-    """(headers of the request, the texts that must never be shown). Raises `ConfigError` without a usable key."""
-    key = await read_key(profile, link.env)
+async def _prepare(wire: Wire, profile: Profile, request: Request, link: Link) -> _Call:
+    """Address, headers and key of a call. Raises `WireFault` when one of them cannot be used."""
+    try:
+        key = await read_key(profile, link.env)
+    except ConfigError as error:
+        raise WireFault(ProviderError("auth", str(error))) from None
     headers = {
         "content-type": "application/json",
         "accept": "text/event-stream, application/json",
+        "accept-encoding": "identity",
         "user-agent": f"tui-agent/{__version__}",
         **wire.headers(key),
         **{name.lower(): value for name, value in profile.headers.items()},
     }
-    for name, value in headers.items():
-        check_header(name, value)
-    password = urlsplit(profile.endpoint or "").password
-    hidden = [key, password, *(value for value in profile.headers.values() if len(value) >= 8)]
-    return headers, tuple(secret for secret in hidden if secret)
+    try:
+        for name, value in headers.items():
+            check_header(name, value)
+        url = endpoint_url(profile, wire.path)
+    except ConfigError as error:
+        raise WireFault(ProviderError("bad_request", str(error))) from None
+    hidden = [key, urlsplit(url).password, *(value for value in profile.headers.values() if len(value) >= 8)]
+    return _Call(wire, profile, request, url, headers, tuple(secret for secret in hidden if secret))
 
 
 def endpoint_url(profile: Profile, path: str) -> str:
