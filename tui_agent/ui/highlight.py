@@ -99,3 +99,9 @@ def highlight(language: str, stack: Stack, line: str) -> tuple[Stack, list[Piece
         elif shown:
             pieces.append((shown, style))
     return tuple(context.stack), pieces
+
+
+def warm_up() -> None:
+    """Load what the first fence will probably need; meant for a thread, while the model thinks."""
+    for language in ("python", "bash"):
+        _lexer(language)

@@ -11,7 +11,7 @@ from textual.cache import LRUCache
 from tui_agent.ui.blocks import Block, Story
 from tui_agent.ui.heights import Heights
 from tui_agent.ui.lines import BLANK, Line
-from tui_agent.ui.markdown import Tail
+from tui_agent.ui.markdown import Prose, Tail
 from tui_agent.ui.render import estimate, gap_between, rows
 
 DRAWN = 400
@@ -147,6 +147,7 @@ class Layout:
             lines = self._tail.draw(story.text, self.width)
             last = lines[-1] if lines else BLANK
             lines[-1:] = [last._replace(pieces=(*last.pieces, ("▌", "cursor")))]
+            lines[:0] = [BLANK] * gap_between(above, Prose(""))
         for block in story.pending():
             lines += [BLANK] * bool((lines and story.text is not None) or (above and gap_between(above, block)))
             lines += rows(block, self.width, self.full)

@@ -116,35 +116,31 @@ def _action(block: Action, width: int, full: bool) -> list[Line]:
     if len(lines) > OBJECT_ROWS and not full:
         *head, last = lines[:OBJECT_ROWS]
         lines = [*head, last._replace(pieces=(*last.pieces[:-1], (last.pieces[-1][0][:-2] + " …", last.pieces[-1][1])))]
-    result = _result(block)
-    if result:
-        lines = _beside(lines, result, width, hang)
+    lines = _beside(lines, block, width, hang)
     if block.reason:
         lines += wrap(shown(block.reason, "strong"), width, hang)
     return lines + _output(block, width, hang, full)
 
 
-def _result(block: Action) -> list[Piece]:
-    """The facts and the word, two blanks apart."""
-    pieces: list[Piece] = []
-    for fact in block.facts:
-        pieces += [("  ", "")] if pieces else []
-        pieces += shown(fact, "dim")
-    if block.word:
-        pieces += [("  ", "")] if pieces else []
-        pieces.append((block.word, block.style))
-    return pieces
-
-
-def _beside(lines: list[Line], result: list[Piece], width: int, hang: str) -> list[Line]:
-    """The result right-aligned on the last row where there is room, else below: it is never cut."""
+def _beside(lines: list[Line], block: Action, width: int, hang: str) -> list[Line]:
+    """Facts and word right-aligned on the last row where there is room, else below, word first: never cut."""
+    parts = [shown(fact, "dim") for fact in block.facts]
+    word: list[list[Piece]] = [[(block.word, block.style)]] if block.word else []
+    if not (parts or word):
+        return lines
+    result = _spaced([*parts, *word])
     used, needed = width_of(lines[-1].pieces), width_of(result)
     edge = min(width, max(MEASURE, used + 2 + needed))
     if used + 2 + needed > edge:
-        return lines + wrap(result, width, hang)
+        return lines + wrap(_spaced([*word, *parts]), width, hang)
     *head, last = lines
     space = " " * (edge - used - needed)
     return [*head, last._replace(pieces=(*last.pieces, (space, ""), *result))]
+
+
+def _spaced(parts: list[list[Piece]]) -> list[Piece]:
+    """The parts, two blanks apart."""
+    return [piece for number, part in enumerate(parts) for piece in ([("  ", "")] if number else []) + part]
 
 
 def _output(block: Action, width: int, hang: str, full: bool) -> list[Line]:

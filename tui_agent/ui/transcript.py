@@ -26,9 +26,10 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 
-from tui_agent.core.events import Event, Unknown
+from tui_agent.core.events import Event, Unknown, UserSaid
 from tui_agent.core.types import TextDelta
 from tui_agent.ui.blocks import Story
+from tui_agent.ui.highlight import warm_up
 from tui_agent.ui.layout import Layout
 from tui_agent.ui.lines import Line
 from tui_agent.ui.selection import copied
@@ -97,13 +98,14 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         self._timer: Timer | None = None
         self._last = 0.0
         self._armed = False
+        self._warm = False
 
     # -------------------------------------------------------------- events in
 
     def feed(self, event: Event | Unknown) -> None:
         """Take the next event. Costs the same whatever came before."""
         self._inbox.append(event)
-        if self._armed or self._timer is None:
+        if self._timer is None or self._armed:
             return
         self._armed = True
         if monotonic() - self._last > FRAME:
@@ -139,6 +141,9 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
             return
         self._last = monotonic()
         inbox, self._inbox = self._inbox, []
+        if not self._warm and any(isinstance(event, UserSaid) for event in inbox):
+            self._warm = True
+            self.run_worker(warm_up, thread=True, group="transcript.highlight")
         for kind, group in groupby(inbox, key=type):
             if kind is TextDelta:
                 self._story.feed(TextDelta("".join([event.text for event in group if isinstance(event, TextDelta)])))
@@ -182,8 +187,12 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _set_size(self) -> None:
         size = Size(self._layout.width, self._layout.total)
-        if size != self.virtual_size:
-            self.virtual_size = size
+        if size == self.virtual_size:
+            return
+        # Assigning it would lay out and repaint the whole screen; only the scrollbar, always there, depends on it.
+        self.set_reactive(Transcript.virtual_size, size)
+        bar = self.vertical_scrollbar
+        bar.window_virtual_size, bar.window_size = size.height, self.container_size.height
 
     def _go(self, row: float) -> None:
         self.scroll_to(y=row, animate=False, immediate=True, force=True)
