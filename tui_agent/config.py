@@ -21,7 +21,7 @@ from tui_agent.core.policy import DEFAULT, Policy
 from tui_agent.core.profile import Pricing, Profile, ProtocolName, Timeouts, Wire
 from tui_agent.core.types import ConfigError, Limits, Permission, PermissionClass
 from tui_agent.paths import own_file
-from tui_agent.schema import Fault, line_of, validate
+from tui_agent.schema import Fault, known, line_of, validate
 
 _ROWS = ("read", "search", "write", "run", "git", "shell", "network", "mcp")
 _STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
@@ -98,7 +98,7 @@ def read_layer(file: Path) -> tuple[dict[str, Any], list[Fault]]:
             None,
         )
         return {}, [Fault(file, line, "", f"is not valid TOML: {message}")]
-    return data, validate(data, text, file)
+    return known(data), validate(data, text, file)
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -166,6 +166,22 @@ def _keys(kind: Kind, at: str) -> Iterator[str]:
         yield from all_keys(kind, f"{at}.")
 
 
+def known(data: Mapping[str, Any], table: Table = SCHEMA) -> dict[str, Any]:
+    """The same data without the keys that the schema does not have."""
+    return {name: _known(value, table[name]) for name, value in data.items() if name in table}
+
+
+def _known(value: Any, kind: Kind) -> Any:
+    if isinstance(kind, Value) or not isinstance(value, Mapping):
+        return value
+    if isinstance(kind, Each):
+        return {name: _known(inner, kind.kind) for name, inner in value.items()}
+    return known(value, kind)
+
+
+_NAME = r"(?:\"[^\"]*\"|'[^']*'|[\w-]+)"
+
+
 def line_of(text: str, key: tuple[str, ...]) -> int | None:
     """The line of a key in TOML text, counted from 1: the assignment in its table, else the table's header."""
     best: int | None = None
@@ -175,7 +191,7 @@ def line_of(text: str, key: tuple[str, ...]) -> int | None:
         if header := re.match(r"\s*\[\[?([^\]]+)\]", line):
             table = tuple(_parts(header[1]))
             path = table
-        elif assigned := re.match(r"\s*([\w\"'.-]+(?:\s*\.\s*[\w\"'-]+)*)\s*=", line):
+        elif assigned := re.match(rf"\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*=", line):
             path = (*table, *_parts(assigned[1]))
         else:
             continue
