@@ -8,11 +8,29 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import Author, ConfigError, Delta, Model, Request
 
+if TYPE_CHECKING:
+    from tui_agent.providers.wire import Wire
+
 _ADAPTERS = {"openai-chat": "openai_chat", "anthropic": "anthropic", "ollama-native": "ollama"}
+
+
+def wire_of(profile: Profile) -> Wire:
+    """The adapter of a profile that is reached over HTTP."""
+    wire: Wire = importlib.import_module(f"tui_agent.providers.{_ADAPTERS[profile.wire]}").WIRE
+    return wire
+
+
+async def list_models(profile: Profile, *, env: Mapping[str, str]) -> list[str]:
+    """The ids of the models behind a profile; see `models.list_models`."""
+    models = importlib.import_module("tui_agent.providers.models")
+    names: list[str] = await models.list_models(profile, env=env)
+    return names
 
 
 def connect(profile: Profile, *, env: Mapping[str, str]) -> Model:
@@ -21,14 +39,16 @@ def connect(profile: Profile, *, env: Mapping[str, str]) -> Model:
     Raises:
         ConfigError: endpoint, model or key is missing or unusable; names what to set and where.
     """
-    adapter = _ADAPTERS.get(profile.wire)
-    if adapter is None:
-        raise ConfigError(f"profile {profile.name!r} of type {profile.type!r} is not reached over HTTP")
+    if profile.wire == "scripted":
+        scripted = importlib.import_module("tui_agent.providers.scripted")
+        script = scripted.load_script(Path(profile.endpoint or ""))
+        model: Model = scripted.scripted(script, name=profile.name)
+        return model
     if not profile.model:
         raise ConfigError(f"profile {profile.name!r} has no model: set model to one that the server offers")
     http = importlib.import_module("tui_agent.providers.http")
     keys = importlib.import_module("tui_agent.providers.keys")
-    wire = importlib.import_module(f"tui_agent.providers.{adapter}").WIRE
+    wire = wire_of(profile)
     http.endpoint_url(profile, wire.path)
     for name, value in profile.headers.items():
         keys.check_header(name, value)

@@ -233,6 +233,19 @@ def _client(call: _Call) -> Any:
         raise WireFault(ProviderError("bad_request", "proxy is no http:// or https:// address")) from None
 
 
+def open_client(profile: Profile, url: str, timeout: Any) -> Any:
+    """An httpx.AsyncClient for this address: redirects are not followed, proxies only where the person said so."""
+    options = profile.options
+    outside = not is_loopback(url)
+    return load_httpx().AsyncClient(
+        verify=_tls(url, options.get("ca_file")),
+        trust_env=outside and options.get("trust_env") is True,
+        proxy=options.get("proxy") if outside else None,
+        follow_redirects=False,
+        timeout=timeout,
+    )
+
+
 def _tls(url: str, ca_file: str | None) -> ssl.SSLContext:
     """Trust settings for https. For http a context that trusts nobody: it costs nothing and is never used."""
     if not url.startswith("https:"):

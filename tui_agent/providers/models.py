@@ -7,8 +7,7 @@ from typing import Any
 
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import AgentError
-from tui_agent.providers import errors, http
-from tui_agent.providers.wires import wire_of
+from tui_agent.providers import errors, http, wire_of
 
 _PATHS = {"openai-chat": "/models", "anthropic": "/v1/models", "ollama-native": "/api/tags"}
 _SECONDS = 10.0
@@ -29,7 +28,7 @@ async def list_models(profile: Profile, *, env: Mapping[str, str]) -> list[str]:
     headers, hidden = await http.request_headers(wire, profile, http.Link(env=env))
     httpx = http.load_httpx()
     try:
-        async with http.client(profile, url, httpx.Timeout(_SECONDS)) as client:
+        async with http.open_client(profile, url, httpx.Timeout(_SECONDS)) as client:
             response = await client.get(url, headers={**headers, "accept": "application/json"})
     except httpx.HTTPError as error:
         raise AgentError(errors.redacted(http.transport_error(error, url), hidden).message) from None
