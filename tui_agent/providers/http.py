@@ -86,7 +86,7 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
     """
     link = link or Link()
     try:
-        call = await _prepare(wire, profile, request, link)
+        call = await prepare(wire, profile, request, link)
     except WireFault as fault:
         yield ReplyEnd(error=fault.error)
         return
@@ -200,7 +200,7 @@ async def _exchange(call: _Call, body: Mapping[str, Any]) -> AsyncIterator[Any]:
     """Send one request; gives the response with its body still unread. The connection is closed on every way out."""
     times = call.profile.timeouts
     content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-    async with _client(call) as client:
+    async with open_client(call) as client:
         request = client.build_request("POST", call.url, headers=call.headers, content=content)
         try:
             async with asyncio.timeout(times.connect + times.first_event):
@@ -214,7 +214,7 @@ async def _exchange(call: _Call, body: Mapping[str, Any]) -> AsyncIterator[Any]:
             await response.aclose()
 
 
-def _client(call: _Call) -> Any:
+def open_client(call: _Call) -> Any:
     """A client for one exchange: the settings of the profile are the only ones that count."""
     httpx = load_httpx()
     times, options = call.profile.timeouts, call.profile.options
@@ -231,19 +231,6 @@ def _client(call: _Call) -> Any:
         raise WireFault(ProviderError("bad_request", "ca_file cannot be read, or holds no certificates")) from None
     except (ValueError, httpx.InvalidURL):
         raise WireFault(ProviderError("bad_request", "proxy is no http:// or https:// address")) from None
-
-
-def open_client(profile: Profile, url: str, timeout: Any) -> Any:
-    """An httpx.AsyncClient for this address: redirects are not followed, proxies only where the person said so."""
-    options = profile.options
-    outside = not is_loopback(url)
-    return load_httpx().AsyncClient(
-        verify=_tls(url, options.get("ca_file")),
-        trust_env=outside and options.get("trust_env") is True,
-        proxy=options.get("proxy") if outside else None,
-        follow_redirects=False,
-        timeout=timeout,
-    )
 
 
 def _tls(url: str, ca_file: str | None) -> ssl.SSLContext:
@@ -263,7 +250,7 @@ def _trust(ca_file: str | None) -> ssl.SSLContext:
     return context
 
 
-async def _prepare(wire: Wire, profile: Profile, request: Request, link: Link) -> _Call:
+async def prepare(wire: Wire, profile: Profile, request: Request, link: Link) -> _Call:
     """Address, headers and key of a call. Raises `WireFault` when one of them cannot be used."""
     try:
         key = await read_key(profile, link.env)

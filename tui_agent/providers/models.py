@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tui_agent.core.profile import Profile
-from tui_agent.core.types import AgentError
+from tui_agent.core.types import AgentError, Request
 from tui_agent.providers import errors, http, wire_of
+from tui_agent.providers.wire import WireFault
 
 _PATHS = {"openai-chat": "/models", "anthropic": "/v1/models", "ollama-native": "/api/tags"}
 _SECONDS = 10.0
@@ -18,31 +21,31 @@ async def list_models(profile: Profile, *, env: Mapping[str, str]) -> list[str]:
     """The ids of the models behind a profile, in the server's order.
 
     Raises:
-        AgentError: the server did not give a list; one sentence says why.
-        ConfigError: endpoint or key is missing.
+        AgentError: the server gave no list; one sentence says why.
     """
     if profile.wire not in _PATHS:
         return [profile.model] if profile.model else []
-    wire = wire_of(profile)
-    url = http.endpoint_url(profile, _PATHS[profile.wire])
-    headers, hidden = await http.request_headers(wire, profile, http.Link(env=env))
-    httpx = http.load_httpx()
     try:
-        async with http.open_client(profile, url, httpx.Timeout(_SECONDS)) as client:
-            response = await client.get(url, headers={**headers, "accept": "application/json"})
-    except httpx.HTTPError as error:
-        raise AgentError(errors.redacted(http.transport_error(error, url), hidden).message) from None
+        http.endpoint_url(profile, "")
+        wire = replace(wire_of(profile), path=_PATHS[profile.wire])
+        call = await http.prepare(wire, profile, Request("", ()), http.Link(env=env))
+        async with asyncio.timeout(_SECONDS), http.open_client(call) as client:
+            response = await client.get(call.url, headers={**call.headers, "accept": "application/json"})
+    except WireFault as fault:
+        raise AgentError(fault.error.message) from None
+    except TimeoutError:
+        raise AgentError(f"{http.origin(profile.endpoint or '')} sent no list of models within {_SECONDS:g} s") from None
+    except http.load_httpx().HTTPError as error:
+        raise AgentError(http.transport_error(error, call.url).message) from None
     if response.status_code != 200:
-        refused = errors.from_response(
-            response.status_code, response.headers, response.content[: errors.MAX_BODY], hidden
-        )
-        raise AgentError(refused.message)
+        body = response.content[: errors.MAX_BODY]
+        raise AgentError(errors.from_response(response.status_code, response.headers, body, call.secrets).message)
     if len(response.content) > _MAX_BYTES:
-        raise AgentError(f"{http.origin(url)} sent a list of models of more than 4 MiB")
+        raise AgentError(f"{http.origin(call.url)} sent a list of models of more than 4 MiB")
     try:
         return _names(response.json())
-    except (ValueError, RecursionError) as error:
-        raise AgentError(f"{http.origin(url)} did not send a list of models: {error}") from None
+    except (ValueError, RecursionError):
+        raise AgentError(f"{http.origin(call.url)} did not send a list of models: is it the right address?") from None
 
 
 def _names(data: Any) -> list[str]:

@@ -83,15 +83,15 @@ class AgentApp(App[int], inherit_bindings=False):
     # -------------------------------------------------------------- start
 
     def on_mount(self) -> None:
-        """Show the main screen, then ask what must be asked, then make the session."""
+        """Everything that may wait for an answer happens in a worker."""
         theme = self.loaded.settings.ui.theme
         if theme is not None and theme in self.available_themes:
             self.theme = theme
-        self.push_screen(self.main)
         self.run_worker(self.open_session(), name="start")
 
     async def open_session(self) -> None:
-        """The questions of the start in their order, then the session."""
+        """Show the main screen, ask what must be asked in its order, then make the session."""
+        await self.push_screen(self.main)
         begin = self.begin
         if begin.ready is not None:
             terms, model = begin.ready

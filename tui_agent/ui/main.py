@@ -49,20 +49,23 @@ class MainScreen(Screen[None], inherit_bindings=False):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings()
-    HORIZONTAL_BREAKPOINTS: ClassVar = [
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - Textual declares it without ClassVar
         (0, "-tiny"),
         (36, "-narrow"),
         (50, "-small"),
         (80, "-medium"),
         (110, "-wide"),
     ]
-    VERTICAL_BREAKPOINTS: ClassVar = [(0, "-low"), (10, "-short"), (16, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (10, "-short"), (16, "-tall")]  # noqa: RUF012 - the same
     AUTO_FOCUS = "Composer"
 
     def __init__(self, side: SidePane, handlers: Mapping[str, Handler]) -> None:
         super().__init__()
         self.conversation: Conversation | None = None
         self.header = HeaderState()
+        self.transcript = Transcript()
+        self.composer = Composer(placeholder="State a task")
+        self._header, self._footer, self._queue = Header(), Footer(), Queue()
         self._side = side
         self._armed = ("", 0.0)
         self._dialog = ""
@@ -86,34 +89,23 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """Header, panes, composer, footer, with thin rules between them."""
-        yield Header()
+        yield self._header
         yield Rule()
         with Horizontal(id="panes"):
-            yield Transcript()
+            yield self.transcript
             yield Rule("down")
             yield self._side
         yield Rule()
-        yield Queue()
-        yield Composer(placeholder="State a task")
+        yield self._queue
+        yield self.composer
         yield Rule()
-        yield Footer()
+        yield self._footer
 
     def on_mount(self) -> None:
         """Start with nothing waiting; the clock of the footer runs only while something goes on."""
-        self.query_one(Queue).items = ()
-        self.query_one(Queue).display = False
+        self._queue.display = False
         self._ticker = self.set_interval(1.0, self.refresh_footer, pause=True)
         self.refresh_footer()
-
-    @property
-    def transcript(self) -> Transcript:
-        """The transcript."""
-        return self.query_one(Transcript)
-
-    @property
-    def composer(self) -> Composer:
-        """The composer."""
-        return self.query_one(Composer)
 
     # -------------------------------------------------------------- conversation
 
@@ -130,7 +122,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         changes = fold.changes(happened)
         profile = conversation.session.profile
         self._side.show(changes, fold.plan(happened))
-        self.query_one(Queue).items = tuple(conversation.queue)
+        self._queue.items = tuple(conversation.queue)
         self.header = replace(
             self.header,
             changed=len(changes),
@@ -139,7 +131,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             tokens=conversation.totals.usage.input_tokens and _sum(conversation.totals),
             cost=conversation.totals.cost,
         )
-        self.query_one(Header).state = self.header
+        self._header.state = self.header
         if conversation.unsent is not None and not self.composer.text:
             self.composer.load(conversation.unsent)
             conversation.unsent = None
@@ -164,13 +156,13 @@ class MainScreen(Screen[None], inherit_bindings=False):
             hints = ("Enter send", "Ctrl+J new line", "F2 commands", "Ctrl+X more", "Ctrl+C Ctrl+C quit")
         if armed:
             phase = armed
-        self.query_one(Footer).state = FooterState(phase, hints, self.transcript.below)
+        self._footer.state = FooterState(phase, hints, self.transcript.below)
 
     async def ask(self, batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
         """Put a batch of questions to the person."""
         check = self.conversation.session.check() if self.conversation else None
         self.header = replace(self.header, question=True)
-        self.query_one(Header).state = self.header
+        self._header.state = self.header
         try:
             return await ask_on_screen(
                 self.app,
@@ -185,7 +177,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         finally:
             self._dialog_footer("")
             self.header = replace(self.header, question=False)
-            self.query_one(Header).state = self.header
+            self._header.state = self.header
 
     def _dialog_footer(self, text: str) -> None:
         self._dialog = text and f"waiting for you   {text}"
