@@ -46,12 +46,12 @@ def _example(spec: ToolSpec) -> str:
 def _object(schema: JsonObject, value: Mapping[str, Any], owner: str, prefix: str) -> dict[str, Any]:
     properties: Mapping[str, JsonObject] = schema["properties"]
     required: list[str] = schema.get("required", [])
-    if missing := [name for name in required if name not in value]:
+    if missing := [prefix + name for name in required if name not in value]:
         raise ToolError(f"missing fields for {owner}: {', '.join(missing)} ({_expected(properties, required)})")
-    if extra := sorted(str(name) for name in value if name not in properties):
+    if extra := sorted(f"{prefix}{name}" for name in value if name not in properties):
         raise ToolError(f"unexpected fields for {owner}: {', '.join(extra)} ({_expected(properties, required)})")
     return {
-        name: _value(properties[name], item, f"{prefix}{name}")
+        name: _value(properties[name], item, owner, f"{prefix}{name}")
         for name, item in value.items()
         if item is not None or name in required
     }
@@ -62,7 +62,7 @@ def _expected(properties: Mapping[str, JsonObject], required: list[str]) -> str:
     return "expected " + ", ".join(required or ["nothing"]) + (f"; optional {', '.join(optional)}" if optional else "")
 
 
-def _value(schema: JsonObject, value: Any, where: str) -> Any:
+def _value(schema: JsonObject, value: Any, owner: str, where: str) -> Any:
     kind, words = _TYPES[schema["type"]]
     if schema["type"] == "array" and schema["items"]["type"] == "string":
         words = "a list of strings"
@@ -73,9 +73,9 @@ def _value(schema: JsonObject, value: Any, where: str) -> Any:
     if isinstance(value, list):
         if len(value) < schema.get("minItems", 0):
             raise ToolError(f"{where} must not be empty: at least one is needed")
-        return [_value(schema["items"], item, f"{where}[{i}]") for i, item in enumerate(value)]
+        return [_value(schema["items"], item, owner, f"{where}[{i}]") for i, item in enumerate(value)]
     if isinstance(value, Mapping):
-        return _object(schema, value, where, f"{where}.")
+        return _object(schema, value, owner, f"{where}.")
     if "minimum" in schema and value < schema["minimum"]:
         raise ToolError(f"{where} must be at least {schema['minimum']}")
     return value

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +43,8 @@ class Hit:
 def is_regex(text: str) -> bool:
     """Whether the text can be read as a regular expression; else it is searched for as it is."""
     try:
-        re.compile(text)
+        with warnings.catch_warnings(action="ignore"):  # a doubtful pattern must not write on the screen
+            re.compile(text)
     except (re.error, OverflowError, RecursionError):
         return False
     return True

@@ -6,6 +6,7 @@ The only module that knows `.gitignore`; used by search, by completion and by th
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,7 +75,7 @@ def _ignore(root: str, folder: str) -> list[tuple[str, GitIgnoreSpec]]:
 
     try:
         return [(folder, GitIgnoreSpec.from_lines(lines))]
-    except ValueError:  # one bad pattern: keep the good ones
+    except (ValueError, re.error):  # one bad pattern: keep the good ones
         good = [line for line in lines if _parses(line)]
         return [(folder, GitIgnoreSpec.from_lines(good))]
 
@@ -84,7 +85,7 @@ def _parses(line: str) -> bool:
 
     try:
         GitIgnoreSpec.from_lines([line])
-    except ValueError:
+    except (ValueError, re.error):
         return False
     return True
 
