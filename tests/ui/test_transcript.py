@@ -254,7 +254,7 @@ async def test_a_selection_is_the_text_and_not_its_layout(width: int) -> None:
         await settled(pilot)
         view = pilot.app.query_one(Transcript)
         last = len(everything(view)) - 1
-        assert await drag(pilot, view, (1, 0), (width - 2, last)) == f"{text}\n\n{code}"
+        assert await drag(pilot, view, (0, 0), (width - 2, last)) == f"{text}\n\n{code}"
         row = 0
         assert any(
             segment.style and segment.style.bgcolor != view.rich_style.bgcolor for segment in view.render_line(row)
@@ -267,7 +267,7 @@ async def test_a_selection_with_wide_characters() -> None:
     async with Host([AssistantSaid(AssistantMessage("中文字符 abc"))]).run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         view = pilot.app.query_one(Transcript)
-        assert await drag(pilot, view, (1 + 2 + 2, 0), (1 + 2 + 4, 0)) == "文字"
+        assert await drag(pilot, view, (2 + 2, 0), (2 + 4, 0)) == "文字"
 
 
 async def test_nothing_is_drawn_while_nothing_happens() -> None:

@@ -41,8 +41,9 @@ BLANK = Line()
 
 
 def marked(spans: Iterable[Span]) -> str:
-    """Sanitised spans as one string, escapes between `OPEN` and `CLOSE`, so that it can be parsed on."""
-    return "".join(s.text if s.style == "plain" else f"{OPEN}{s.text}{CLOSE}" for s in spans)
+    """Sanitised spans as one string, runs of escapes between `OPEN` and `CLOSE`, so that it can be parsed on."""
+    text = "".join(s.text if s.style == "plain" else f"{OPEN}{s.text}{CLOSE}" for s in spans)
+    return text.replace(CLOSE + OPEN, "")
 
 
 def unmarked(text: str, style: str) -> list[Piece]:
@@ -83,16 +84,19 @@ def wrap(
     room = max(1, width - max(len(first), len(rest)))
     text = "".join([piece[0] for piece in pieces])
     if len(text) <= room and (text.isascii() or cell_len(text) <= room):
-        return [Line(((first, "dim"), *pieces) if first else tuple(pieces), len(first))]
+        return [Line((*_gutter(first), *pieces), len(first))]
     lines: list[Line] = []
     previous = 0
     for start, end in _cuts(text, room, words):
         gutter = rest if lines else first
         joint = text[previous:start] if lines else None
-        cut = _slice(pieces, start, end)
-        lines.append(Line(((gutter, "dim"), *cut) if gutter else tuple(cut), len(gutter), joint))
+        lines.append(Line((*_gutter(gutter), *_slice(pieces, start, end)), len(gutter), joint))
         previous = end
     return lines
+
+
+def _gutter(text: str) -> tuple[Piece, ...]:
+    return ((text, "dim" if text.strip() else ""),) if text else ()
 
 
 def _cuts(text: str, room: int, words: bool) -> Iterator[tuple[int, int]]:
