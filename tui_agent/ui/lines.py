@@ -87,10 +87,10 @@ def wrap(
         return [Line((*_gutter(first), *pieces), len(first))]
     lines: list[Line] = []
     previous = 0
-    for start, end in _cuts(text, room, words):
+    for start, end, cut in _sliced(pieces, _cuts(text, room, words)):
         gutter = rest if lines else first
         joint = text[previous:start] if lines else None
-        lines.append(Line((*_gutter(gutter), *_slice(pieces, start, end)), len(gutter), joint))
+        lines.append(Line((*_gutter(gutter), *cut), len(gutter), joint))
         previous = end
     return lines
 
@@ -142,15 +142,19 @@ def _break(text: str, start: int, end: int) -> int:
     return blank if blank > start and not text[start:blank].isspace() else end
 
 
-def _slice(pieces: Sequence[Piece], start: int, end: int) -> list[Piece]:
-    """The part of the pieces between two character positions."""
-    cut: list[Piece] = []
-    position = 0
-    for text, style in pieces:
-        low, high = max(start - position, 0), end - position
-        if low < len(text) and high > 0:
-            cut.append((text[low:high], style))
-        position += len(text)
-        if position >= end:
-            break
-    return cut
+def _sliced(pieces: Sequence[Piece], cuts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, list[Piece]]]:
+    """The pieces between each two character positions, in one walk."""
+    index = position = 0
+    for start, end in cuts:
+        while position + len(pieces[index][0]) <= start:
+            position += len(pieces[index][0])
+            index += 1
+        cut: list[Piece] = []
+        number, begin = index, position
+        while number < len(pieces) and begin < end:
+            text, style = pieces[number]
+            if part := text[max(start - begin, 0) : end - begin]:
+                cut.append((part, style))
+            begin += len(text)
+            number += 1
+        yield start, end, cut

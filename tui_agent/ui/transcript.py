@@ -203,7 +203,8 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         """The reader, or a change of size, moved the view."""
         super().watch_scroll_y(old_value, new_value)
         if not self._settling:
-            self._follow = new_value >= self.max_scroll_y - 1
+            # One row up lets go; one row short of the end, coming down, takes hold.
+            self._follow = new_value >= self.max_scroll_y - (new_value > old_value)
             self._settle()
 
     def watch_below(self, below: int) -> None:
