@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.events import MouseScrollDown, MouseScrollUp
 
 from tui_agent.core.events import AssistantSaid, CheckDone, ProviderFailed, RunEnded, ToolDone, UserSaid
 from tui_agent.core.types import AssistantMessage, ProviderError, StopReason, TextDelta, ToolCall
@@ -254,7 +257,7 @@ async def test_a_selection_is_the_text_and_not_its_layout(width: int) -> None:
         await settled(pilot)
         view = pilot.app.query_one(Transcript)
         last = len(everything(view)) - 1
-        assert await drag(pilot, view, (1, 0), (width - 2, last)) == f"{text}\n\n{code}"
+        assert await drag(pilot, view, (0, 0), (width - 2, last)) == f"{text}\n\n{code}"
         row = 0
         assert any(
             segment.style and segment.style.bgcolor != view.rich_style.bgcolor for segment in view.render_line(row)
@@ -267,7 +270,7 @@ async def test_a_selection_with_wide_characters() -> None:
     async with Host([AssistantSaid(AssistantMessage("中文字符 abc"))]).run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         view = pilot.app.query_one(Transcript)
-        assert await drag(pilot, view, (1 + 2 + 2, 0), (1 + 2 + 4, 0)) == "文字"
+        assert await drag(pilot, view, (2 + 2, 0), (2 + 4, 0)) == "文字"
 
 
 async def test_nothing_is_drawn_while_nothing_happens() -> None:
@@ -345,3 +348,28 @@ async def test_keys_scroll_and_the_answer_is_its_source() -> None:
             await settled(pilot)
             assert (view.scroll_offset.y != before) is moves, key
         assert view.below == 0
+
+
+async def test_the_wheel_starts_from_where_the_reader_is() -> None:
+    async with Host(session(8)).run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        view = pilot.app.query_one(Transcript)
+        for number in range(20):
+            view.feed(TextDelta(f"- row {number}\n"))
+            await pilot.pause(0.01)
+        await settled(pilot)
+        end = view.scroll_offset.y
+        view.post_message(MouseScrollUp(view, 5, 5, 0, -1, 0, False, False, False))
+        await settled(pilot)
+        assert 0 < end - view.scroll_offset.y <= 4
+        view.feed(TextDelta("- more\n" * 9))
+        await settled(pilot)
+        view.post_message(MouseScrollDown(view, 5, 5, 0, 1, 0, False, False, False))
+        await settled(pilot)
+        assert abs(end - view.scroll_offset.y) <= 4
+
+
+def test_nothing_heavy_is_imported_with_the_widget() -> None:
+    code = "import sys, tui_agent.ui.transcript; print([m for m in ('pygments', 'markdown_it', 'rich.markdown', 'httpx') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

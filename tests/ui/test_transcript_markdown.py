@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tui_agent.core.display import Span
 from tui_agent.ui.highlight import LANGUAGES, ROOT, highlight
 from tui_agent.ui.inline import inline
-from tui_agent.ui.lines import CLOSE, OPEN, Line, wrap
-from tui_agent.ui.markdown import CHUNK_MAX, LINE_MAX, Chunker, Tail, draw
+from tui_agent.ui.lines import CLOSE, OPEN, Line, marked, wrap
+from tui_agent.ui.markdown import CHUNK_MAX, CONTINUED, LINE_MAX, Chunker, Tail, draw
 from tui_agent.ui.selection import copied
 
 MARKDOWN = st.lists(
@@ -176,6 +177,7 @@ def test_rows_keep_within_the_width(text: str, width: int) -> None:
 def test_the_live_form_is_the_final_form(text: str, cuts: list[int], width: int) -> None:
     text *= 4
     chunker, tail = Chunker(), Tail()
+    text = text.replace(CLOSE + OPEN, "")
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     for begin, end in pairwise(edges):
         chunker.feed(text[begin:end])
@@ -190,10 +192,11 @@ def test_chunks_are_bounded_and_lose_nothing(text: str) -> None:
     chunker.feed(text)
     chunks = chunker.finish()
     assert all(len(chunk.source) <= CHUNK_MAX + 30 * LINE_MAX for chunk in chunks)
-    assert (
-        "".join(chunk.source for chunk in chunks).replace("\n", "").replace("\ue002", "").strip()
-        == text.replace("\n", "").strip()
-    )
+    assert _bare("".join(chunk.source for chunk in chunks)) == _bare(text)
+
+
+def _bare(text: str) -> str:
+    return "".join(char for char in text if char not in f"\n{OPEN}{CLOSE}{CONTINUED}").strip()
 
 
 @given(st.text(st.characters(blacklist_categories=["Cs", "Cc", "Co"])), st.integers(1, 30), st.booleans())
@@ -224,3 +227,16 @@ def test_every_language_keeps_the_text(language: str, lines: list[str]) -> None:
 
 def test_an_unknown_language_is_plain() -> None:
     assert highlight("klingon", ROOT, "if x") == (ROOT, [("if x", "")])
+
+
+def test_escapes_look_the_same_however_they_arrive() -> None:
+    whole, pieces = Chunker(), Chunker()
+    escapes = [f"{OPEN}<ESC>{CLOSE}"] * 2000
+    whole.feed(marked([Span("<ESC>" * 2000, "escape")]) + " end")
+    for escape in escapes:
+        pieces.feed(escape)
+    pieces.feed(" end")
+    assert whole.finish() == pieces.finish()
+    lines = [line for chunk in whole.chunks for line in draw(chunk, 80)]
+    assert copied(lines) == "<ESC>" * 2000 + " end"
+    assert {style for line in lines for text, style in line.pieces if "ESC" in text} == {"escape"}

@@ -41,8 +41,9 @@ BLANK = Line()
 
 
 def marked(spans: Iterable[Span]) -> str:
-    """Sanitised spans as one string, escapes between `OPEN` and `CLOSE`, so that it can be parsed on."""
-    return "".join(s.text if s.style == "plain" else f"{OPEN}{s.text}{CLOSE}" for s in spans)
+    """Sanitised spans as one string, runs of escapes between `OPEN` and `CLOSE`, so that it can be parsed on."""
+    text = "".join(s.text if s.style == "plain" else f"{OPEN}{s.text}{CLOSE}" for s in spans)
+    return text.replace(CLOSE + OPEN, "")
 
 
 def unmarked(text: str, style: str) -> list[Piece]:
@@ -83,16 +84,19 @@ def wrap(
     room = max(1, width - max(len(first), len(rest)))
     text = "".join([piece[0] for piece in pieces])
     if len(text) <= room and (text.isascii() or cell_len(text) <= room):
-        return [Line(((first, "dim"), *pieces) if first else tuple(pieces), len(first))]
+        return [Line((*_gutter(first), *pieces), len(first))]
     lines: list[Line] = []
     previous = 0
-    for start, end in _cuts(text, room, words):
+    for start, end, cut in _sliced(pieces, _cuts(text, room, words)):
         gutter = rest if lines else first
         joint = text[previous:start] if lines else None
-        cut = _slice(pieces, start, end)
-        lines.append(Line(((gutter, "dim"), *cut) if gutter else tuple(cut), len(gutter), joint))
+        lines.append(Line((*_gutter(gutter), *cut), len(gutter), joint))
         previous = end
     return lines
+
+
+def _gutter(text: str) -> tuple[Piece, ...]:
+    return ((text, "dim" if text.strip() else ""),) if text else ()
 
 
 def _cuts(text: str, room: int, words: bool) -> Iterator[tuple[int, int]]:
@@ -138,15 +142,19 @@ def _break(text: str, start: int, end: int) -> int:
     return blank if blank > start and not text[start:blank].isspace() else end
 
 
-def _slice(pieces: Sequence[Piece], start: int, end: int) -> list[Piece]:
-    """The part of the pieces between two character positions."""
-    cut: list[Piece] = []
-    position = 0
-    for text, style in pieces:
-        low, high = max(start - position, 0), end - position
-        if low < len(text) and high > 0:
-            cut.append((text[low:high], style))
-        position += len(text)
-        if position >= end:
-            break
-    return cut
+def _sliced(pieces: Sequence[Piece], cuts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, list[Piece]]]:
+    """The pieces between each two character positions, in one walk."""
+    index = position = 0
+    for start, end in cuts:
+        while position + len(pieces[index][0]) <= start:
+            position += len(pieces[index][0])
+            index += 1
+        cut: list[Piece] = []
+        number, begin = index, position
+        while number < len(pieces) and begin < end:
+            text, style = pieces[number]
+            if part := text[max(start - begin, 0) : end - begin]:
+                cut.append((part, style))
+            begin += len(text)
+            number += 1
+        yield start, end, cut

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tui_agent.ui.highlight import ROOT, Stack, highlight
 from tui_agent.ui.inline import inline
-from tui_agent.ui.lines import BLANK, Line, unmarked, wrap
+from tui_agent.ui.lines import BLANK, CLOSE, OPEN, Line, unmarked, wrap
 from tui_agent.ui.tables import SAMPLE, table_lines
 
 CHUNK = 1_500
@@ -114,6 +114,8 @@ class Chunker:
         return self.chunks
 
     def _write(self, text: str) -> None:
+        if text.startswith(OPEN) and self.partial.endswith(CLOSE):
+            text, self.partial = text[1:], self.partial[:-1]  # one run of escapes, however it arrived
         self.partial += text
         if len(self.partial) <= LINE_MAX:
             return
@@ -121,7 +123,8 @@ class Chunker:
         while len(rest) > LINE_MAX:
             blank = rest.rfind(" ", LINE_MAX // 2, LINE_MAX)
             cut = blank if blank > 0 else LINE_MAX
-            self.partial, rest = rest[:cut], CONTINUED + rest[cut:]
+            escape = rest.rfind(OPEN, 0, cut) > rest.rfind(CLOSE, 0, cut)
+            self.partial, rest = rest[:cut] + CLOSE * escape, CONTINUED + OPEN * escape + rest[cut:]
             self._end_line()
         self.partial = rest
 

@@ -17,6 +17,9 @@ NARROW = 50
 MEASURE = 100
 """Results are right-aligned at this column at most: the eye does not travel over a wide screen."""
 
+EXCERPT = 400
+"""Characters of a line of output that are shown until details are unfolded."""
+
 OBJECT_ROWS = 3
 """Rows of an action's object; longer ones are cut until details are unfolded."""
 
@@ -112,11 +115,14 @@ def _action(block: Action, width: int, full: bool) -> list[Line]:
     verb = shown(block.verb, "verb")
     verb.append((" " * max(1, column - width_of(verb)), ""))
     hang = gutter + " " * column
-    lines = wrap([*verb, *shown(block.object)], width, gutter, hang)
+    first, *more = block.object.split("\n")
+    lines = wrap([*verb, *shown(first if full else block.object)], width, gutter, hang)
     if len(lines) > OBJECT_ROWS and not full:
         *head, last = lines[:OBJECT_ROWS]
         lines = [*head, last._replace(pieces=(*last.pieces[:-1], (last.pieces[-1][0][:-2] + " …", last.pieces[-1][1])))]
     lines = _beside(lines, block, width, hang)
+    if full:
+        lines += [line for source in more for line in wrap(shown(source), width, hang)]
     if block.reason:
         lines += wrap(shown(block.reason, "strong"), width, hang)
     return lines + _output(block, width, hang, full)
@@ -145,13 +151,20 @@ def _spaced(parts: list[list[Piece]]) -> list[Piece]:
 
 def _output(block: Action, width: int, hang: str, full: bool) -> list[Line]:
     """The lines below an action, and how many are not shown."""
-    output = block.output.replace("\r\n", "\n").strip("\n").split("\n")
-    count = len(output) if full else min(block.excerpt, len(output))
-    if not count or not block.output.strip():
+    if not (full or block.excerpt) or not block.output.strip():
         return []
-    part = output[-count:] if block.tail else output[:count]
-    lines = [line for source in part for line in wrap(shown(source), width, hang, words=False)]
-    if not (hidden := len(output) - count) or block.live:
+    output = block.output.replace("\r\n", "\n").strip("\n").split("\n")
+    if full:
+        return [line for source in output for line in wrap(shown(source), width, hang, words=False)]
+    part = output[-block.excerpt :] if block.tail else output[: block.excerpt]
+    lines = [line for source in part for line in wrap(_shortened(source), width, hang, words=False)]
+    hidden = len(output) - len(part)
+    if not hidden or block.live:
         return lines
     more = wrap([(f"… {hidden} more line{'s' if hidden != 1 else ''}", "dim")], width, hang)
     return more + lines if block.tail else lines + more
+
+
+def _shortened(source: str) -> list[Piece]:
+    """A line of output, at most `EXCERPT` characters of it."""
+    return shown(source) if len(source) <= EXCERPT else [*shown(source[:EXCERPT]), (" …", "dim")]

@@ -31,7 +31,7 @@ from tui_agent.core.types import TextDelta
 from tui_agent.ui.blocks import Story
 from tui_agent.ui.highlight import warm_up
 from tui_agent.ui.layout import Layout
-from tui_agent.ui.lines import Line
+from tui_agent.ui.lines import Line, width_of
 from tui_agent.ui.selection import copied
 
 FRAME = 1 / 20
@@ -99,6 +99,7 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         self._last = 0.0
         self._armed = False
         self._warm = False
+        self._flood = False
 
     # -------------------------------------------------------------- events in
 
@@ -129,7 +130,9 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         self.app.theme_changed_signal.subscribe(self, lambda _: self._restyle())
 
     def _tick(self) -> None:
-        if self._inbox:
+        if self._flood and all(isinstance(event, TextDelta) for event in self._inbox):
+            self._flood = False  # more than can be read: every second frame will do
+        elif self._inbox:
             self._flush()
         elif self._timer is not None:
             self._timer.pause()
@@ -159,6 +162,7 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         top = self.scroll_offset.y
         changed = self._layout.update()
         self._settle()
+        self._flood = self.scroll_offset.y - top >= self.size.height // 2
         if self.scroll_offset.y == top:
             self._refresh_from(changed)
 
@@ -189,10 +193,8 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         size = Size(self._layout.width, self._layout.total)
         if size == self.virtual_size:
             return
-        # Assigning it would lay out and repaint the whole screen; only the scrollbar, always there, depends on it.
+        # Assigning it would lay out and repaint the whole screen; without a scrollbar nothing depends on it.
         self.set_reactive(Transcript.virtual_size, size)
-        bar = self.vertical_scrollbar
-        bar.window_virtual_size, bar.window_size = size.height, self.container_size.height
 
     def _go(self, row: float) -> None:
         self.scroll_to(y=row, animate=False, immediate=True, force=True)
@@ -201,7 +203,8 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         """The reader, or a change of size, moved the view."""
         super().watch_scroll_y(old_value, new_value)
         if not self._settling:
-            self._follow = new_value >= self.max_scroll_y - 1
+            # One row up lets go; one row short of the end, coming down, takes hold.
+            self._follow = new_value >= self.max_scroll_y - (new_value > old_value)
             self._settle()
 
     def watch_below(self, below: int) -> None:
@@ -252,7 +255,16 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         return strip if self._painting else strip.apply_offsets(0, row)
 
     def _strip(self, line: Line, span: tuple[int, int] | None = None) -> Strip:
-        strip = Strip([Segment(text, self._style(name)) for text, name in line.pieces])
+        segments: list[Segment] = []
+        padding = self._layout.width - width_of(line.pieces)
+        # Fewer segments are fewer bytes: neighbours of one style are written as one.
+        for text, name in (*line.pieces, (" " * padding, "")):
+            style = self._style(name)
+            if segments and segments[-1].style is style:
+                segments[-1] = Segment(segments[-1].text + text, style)
+            elif text:
+                segments.append(Segment(text, style))
+        strip = Strip(segments, max(self._layout.width, self._layout.width - padding))
         if span is not None:
             start, end = span
             text = line.text
@@ -263,7 +275,7 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
                 before, middle, after = strip.crop(0, low), strip.crop(low, high), strip.crop(high)
                 painted = Strip([Segment(s.text, (s.style or Style()) + chosen) for s in middle], high - low)
                 strip = Strip.join([before, painted, after])
-        return strip.adjust_cell_length(self._layout.width, self._style(""))
+        return strip.crop(0, self._layout.width) if padding < 0 else strip
 
     def _style(self, name: str) -> Style:
         style = self._styles.get(name)
