@@ -74,17 +74,17 @@ class TrustStore:
     file: Path
 
     def _load(self) -> tuple[dict[str, Any], str | None]:
+        if self.file.is_symlink():
+            return {}, f"{self.file} is a link; nothing is trusted"
         try:
-            if self.file.is_symlink():
-                return {}, f"{self.file} is a link; nothing is trusted"
             answers = tomllib.loads(self.file.read_text(encoding="utf-8"))
-            if not isinstance(answers.get("folders", {}), dict):
-                return {}, f"{self.file} cannot be used (folders is no table); nothing is trusted"
-            return answers, None
         except FileNotFoundError:
             return {}, None
         except (OSError, ValueError) as error:
             return {}, f"{self.file} cannot be used ({error}); nothing is trusted"
+        if not isinstance(answers.get("folders", {}), dict):
+            return {}, f"{self.file} cannot be used (folders is no table); nothing is trusted"
+        return answers, None
 
     def problem(self) -> str | None:
         """Why the file cannot be used, if it cannot."""

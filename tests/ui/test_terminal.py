@@ -193,7 +193,9 @@ def test_restore_switches_off_each_mode_that_textual_switches_on():
 
 
 def keys(data: str) -> list[str]:
-    return [event.key for event in XTermParser().feed(data)]
+    parser = XTermParser()
+    events = [*parser.feed(data), *parser.feed("")]  # the end of input settles a sequence that could go on
+    return [event.key for event in events]
 
 
 def test_alt_enter_is_known_after_the_patch(monkeypatch):

@@ -34,7 +34,9 @@ async def list_models(profile: Profile, *, env: Mapping[str, str]) -> list[str]:
     except WireFault as fault:
         raise AgentError(fault.error.message) from None
     except TimeoutError:
-        raise AgentError(f"{http.origin(profile.endpoint or '')} sent no list of models within {_SECONDS:g} s") from None
+        raise AgentError(
+            f"{http.origin(profile.endpoint or '')} sent no list of models within {_SECONDS:g} s"
+        ) from None
     except http.load_httpx().HTTPError as error:
         raise AgentError(http.transport_error(error, call.url).message) from None
     if response.status_code != 200:

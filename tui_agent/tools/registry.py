@@ -107,7 +107,8 @@ def summary(effect: Effect, named: str = "") -> str:
 
 
 def _via(path: str, named: str) -> str:
-    return f"{path or '.'}  (by way of {named})" if named and named != path else path or "."
+    path = path or "."
+    return f"{path}  (by way of {named})" if named and named != path else path
 
 
 # ------------------------------------------------------------------ the table

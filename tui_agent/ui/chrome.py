@@ -139,7 +139,8 @@ class Queue(Widget):
         head = f" queued {len(self.items)}  next  "
         tail = "Up edit" if width >= 60 else ""
         room = max(8, width - len(head) - len(tail) - 4)
-        text = Text(head, "bold", no_wrap=True, end="")
+        text = Text(no_wrap=True, end="")
+        text.append(head, "bold")
         text.append(label(self.items[0], room))
         text.append(" " * max(1, width - text.cell_len - len(tail) - 1) + tail, "dim")
         return text

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.reactive import reactive
 from textual.widget import Widget
+from textual.widgets import Static
 
 from tui_agent.core.display import label
 from tui_agent.core.fold import Change
@@ -19,7 +20,8 @@ from tui_agent.ui.tree import FileTree
 
 def changes_text(changes: Mapping[str, Change], width: int) -> Text:
     """One line a file: mark, path, counts at the right; the count of files in the title."""
-    text = Text("CHANGED", "bold", no_wrap=True, overflow="crop")
+    text = Text("CHANGED", no_wrap=True, overflow="crop")
+    text.stylize("bold")
     if not changes:
         text.append("\n  nothing yet", "dim")
     for path, change in changes.items():
@@ -35,7 +37,8 @@ def changes_text(changes: Mapping[str, Change], width: int) -> Text:
 
 def plan_text(items: tuple[tuple[str, str], ...], width: int) -> Text:
     """One line an item: its state as a word, then what it is."""
-    text = Text("PLAN", "bold", no_wrap=True, overflow="crop")
+    text = Text("PLAN", no_wrap=True, overflow="crop")
+    text.stylize("bold")
     for status, what in items:
         style = {"now": "bold", "done": "dim"}.get(status, "")
         text.append(f"\n  {label(status, 5):<5} {label(what, max(6, width - 9))}", style)
@@ -82,6 +85,7 @@ class SidePane(Vertical):
         """The three parts."""
         yield Changes()
         yield Plan()
+        yield Static(Text("FILES", "bold"), markup=False)
         yield FileTree(self._root)
 
     def show(self, changes: Mapping[str, Change], plan: tuple[tuple[str, str], ...]) -> None:

@@ -69,8 +69,8 @@ class Effects:
                 return await off_loop(lambda: self._write(request, effect, decision))
             case RunArgv() | RunScript():
                 return await self._execute(request, effect, decision, emit)
-            case SetPlan(items):
-                return Outcome("applied", "plan updated", note=f"{len(items)} steps")
+            case SetPlan():
+                return Outcome("applied", "plan updated")
 
     def _again(self, path: str) -> Place:
         """The place that was approved, if it still is the same place."""
@@ -157,7 +157,7 @@ class Effects:
             )
         verb = "created" if effect.base is None else "deleted" if new is None else "changed"
         text = f"applied: {verb} {place.path} ({change})" + "".join(f"; {note}" for note in notes)
-        return Outcome("applied", text, receipt, "; ".join([change, *notes]))
+        return Outcome("applied", text, receipt, "; ".join(notes))
 
     def _copies(self, base: bytes | None, new: bytes | None) -> list[str]:
         """Keep the old and the new bytes for undo and redo; what has to be said when that was not possible."""
