@@ -23,9 +23,9 @@ GAP_LINES = 2_000
 _UNIT_LINES = 4_000
 """Lines handled between two yields: about 2 ms."""
 _UNIT_BYTES = 1 << 18
-_CALL_COST = 40_000
-"""Line comparisons that one difflib call may need: about 5 ms."""
-_GAP_COST = 400_000
+_CALL_COST = 100_000
+"""Line comparisons that one difflib call may need: about 6 ms."""
+_GAP_COST = 1_000_000
 """Line comparisons spent on one gap; what is left then is shown as replaced."""
 _DEPTH = 8
 """How often the search for unique lines is repeated inside its own gaps."""
@@ -132,6 +132,11 @@ class Hunk:
         """Lines removed by this hunk."""
         return sum(len(change.old) for change in self.changes)
 
+    @property
+    def below(self) -> int:
+        """Lines of the base after this hunk."""
+        return len(self._old_lines) - self.old.stop
+
     def row(self, index: int) -> Row:
         """The row at `index`; O(log changes)."""
         if not 0 <= index < len(self):
@@ -144,6 +149,25 @@ class Hunk:
         if span.kind == "remove":
             return Row("remove", old + 1, None, self._old_lines[old])
         return Row("context", old + 1, new + 1, self._old_lines[old])
+
+    def counterpart(self, index: int) -> Row | None:
+        """The line that a removed row probably became, or that an added row came from: the same place in its change."""
+        row = self.row(index)
+        number = row.old if row.kind == "remove" else row.new
+        if row.kind == "context" or number is None:
+            return None
+        removed = row.kind == "remove"
+        at = bisect_right(self.changes, number - 1, key=lambda c: (c.old if removed else c.new).start) - 1
+        mine, other = self.changes[at].old, self.changes[at].new
+        if not removed:
+            mine, other = other, mine
+        step = number - 1 - mine.start
+        if step >= len(other):
+            return None
+        line = other.start + step
+        if removed:
+            return Row("add", None, line + 1, self._new_lines[line])
+        return Row("remove", line + 1, None, self._old_lines[line])
 
     def rows(self) -> Iterator[Row]:
         """All rows, top to bottom."""
@@ -413,7 +437,6 @@ def _anchors(
             pairs.append((i, j))
         if count % _UNIT_LINES == 0:
             yield
-    pairs.sort()
     ends: list[int] = []  # smallest last position in `new` of a chain of each length
     tips: list[int] = []  # the pair that ends it
     back: list[int] = []
