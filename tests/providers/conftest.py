@@ -58,11 +58,12 @@ class Peer:
 
 @dataclass
 class Loopback:
-    """The server: `script` plays on every connection, `peers` are those that came, `ended` counts scripts that finished."""
+    """The server: `script` plays on every connection; `came` and `ended` are set by the first one."""
 
     script: Script
     peers: list[Peer] = field(default_factory=list)
-    ended: int = 0
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
     port: int = 0
 
     @property
@@ -77,8 +78,9 @@ class Loopback:
             path = head[0].split(" ")[1]
             peer = Peer(reader, writer, len(self.peers), path, headers, json.loads(body) if body else None)
             self.peers.append(peer)
+            self.came.set()
             await self.script(peer)
-            self.ended += 1
+            self.ended.set()
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:

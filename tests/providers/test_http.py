@@ -73,8 +73,7 @@ async def test_closing_the_iterator_closes_the_connection(loopback: Any) -> None
     assert await anext(deltas) == TextDelta("one")
     await deltas.aclose()
     async with asyncio.timeout(5):
-        while not server.ended:
-            await asyncio.sleep(0)
+        await server.ended.wait()
 
 
 async def test_cancelling_while_waiting_closes_the_connection(loopback: Any) -> None:
@@ -92,8 +91,7 @@ async def test_cancelling_while_waiting_closes_the_connection(loopback: Any) -> 
     with pytest.raises(asyncio.CancelledError):
         await task
     async with asyncio.timeout(5):
-        while not server.ended:
-            await asyncio.sleep(0)
+        await server.ended.wait()
 
 
 async def test_cancelling_before_the_answer_closes_the_connection(loopback: Any) -> None:
@@ -102,14 +100,12 @@ async def test_cancelling_before_the_answer_closes_the_connection(loopback: Any)
 
     server = await loopback(silent)
     task = asyncio.create_task(run(profile(server.url)))
-    while not server.peers:
-        await asyncio.sleep(0)
+    await server.came.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     async with asyncio.timeout(5):
-        while not server.ended:
-            await asyncio.sleep(0)
+        await server.ended.wait()
 
 
 async def test_stops_reading_at_the_end_mark(loopback: Any) -> None:

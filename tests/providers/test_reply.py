@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent.core import reply as core_reply
@@ -33,12 +33,13 @@ from tui_agent.core.types import (
 
 SCALARS = st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(
-    SCALARS | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20
+    SCALARS | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
 )
 FAILED = ProviderError("network", "gone", retryable=True)
 
 
-@given(st.dictionaries(st.text(), JSON))
+@settings(max_examples=30)
+@given(st.dictionaries(st.text(), JSON, max_size=3))
 def test_every_object_is_read(value: dict[str, Any]) -> None:
     text = json.dumps(value)
     assert parse_arguments(text) == (value, None)
