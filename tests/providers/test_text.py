@@ -14,13 +14,15 @@ from tui_agent.providers.text import Scrubber, TextStream, text_calls
 
 OFFERED = ("read_file", "run", "list_dir")
 WORDS = st.sampled_from(
-    ["<think>", "</think>", "<", "th", "ink>", "</", " ", "\n", "a", "é", "🌍", "```", "json", "{", "}", "[", "`"]
-    + [
-        "<tool_call>",
-        "</tool_call>",
-        '{"name": "run", "arguments": {"command": "ls"}}',
-        "[TOOL_CALLS]",
-        "<function=run>",
+    [
+        *("<think>", "</think>", "<", "th", "ink>", "</", " ", "\n", "a", "é", "🌍", "```", "json", "{", "}", "[", "`"),
+        *(
+            "<tool_call>",
+            "</tool_call>",
+            '{"name": "run", "arguments": {"command": "ls"}}',
+            "[TOOL_CALLS]",
+            "<function=run>",
+        ),
     ]
 )
 
