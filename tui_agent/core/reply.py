@@ -114,14 +114,10 @@ def _number(text: str) -> float:
 
 
 def _deeper_than(value: Json, limit: int) -> bool:
-    level = [value]
-    for _ in range(limit + 1):
-        level = [
-            child
-            for node in level
-            if isinstance(node, dict | list)
-            for child in (node.values() if isinstance(node, dict) else node)
-        ]
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(limit):
+        children = (child for node in level for child in (node.values() if isinstance(node, dict) else node))
+        level = [child for child in children if isinstance(child, dict | list)]
         if not level:
             return False
     return True
