@@ -20,6 +20,7 @@ from statistics import median
 from rich.segment import Segment
 from textual.app import App, ComposeResult
 from textual.geometry import Size
+from textual.pilot import Pilot
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
@@ -111,13 +112,20 @@ def subject(kind: str) -> tuple[Widget, Callable[[str], None]]:
     return transcript, lambda text: transcript.feed(TextDelta(text))
 
 
+async def ask(pilot: Pilot[None], view: Widget) -> None:
+    """What comes before every answer: a message, and the wait for the first delta."""
+    if isinstance(view, Transcript):
+        view.feed(UserSaid("go"))
+    await pilot.pause(0.4)
+
+
 async def windows(kind: str) -> list[float]:
     """CPU ms per delta over each window of one run: paced inside the windows, so that frames are drawn, else not."""
     text, step = mixed(TOTAL), TOTAL // DELTAS
     view, feed = subject(kind)
     result: list[float] = []
     async with Bench(view).run_test(size=(120, 40)) as pilot:
-        await pilot.pause(0.2)
+        await ask(pilot, view)
         for end in range(WINDOW * step, TOTAL + 1, WINDOW * step):
             if end in ENDS:
                 await pilot.pause(0.1)
@@ -136,9 +144,7 @@ async def burst(kind: str) -> tuple[float, float]:
     text = mixed(4 * DELTAS)
     view, feed = subject(kind)
     async with Bench(view).run_test(size=(120, 40)) as pilot:
-        if isinstance(view, Transcript):
-            view.feed(UserSaid("go"))
-        await pilot.pause(0.2)
+        await ask(pilot, view)
         wall, cpu = time.perf_counter(), time.process_time()
         for number, at in enumerate(range(0, len(text), 4)):
             feed(text[at : at + 4])
@@ -146,7 +152,9 @@ async def burst(kind: str) -> tuple[float, float]:
                 await asyncio.sleep(0)
         if isinstance(view, Transcript):
             view.feed(AssistantSaid(AssistantMessage(text)))
-        await pilot.pause(0.06)
+            while view.answer != text:
+                await pilot.pause()
+        await pilot.pause()
         return time.perf_counter() - wall, time.process_time() - cpu
 
 

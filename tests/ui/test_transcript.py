@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,19 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.events import MouseScrollDown, MouseScrollUp
 
-from tui_agent.core.events import AssistantSaid, CheckDone, ProviderFailed, RunEnded, ToolDone, UserSaid
+from tui_agent.core.events import (
+    AssistantSaid,
+    CheckDone,
+    CommandOutput,
+    ProviderFailed,
+    RunEnded,
+    ToolDone,
+    ToolStarted,
+    UserSaid,
+)
 from tui_agent.core.types import AssistantMessage, ProviderError, StopReason, TextDelta, ToolCall
 from tui_agent.ui.blocks import Said
+from tui_agent.ui.lines import STYLES
 from tui_agent.ui.transcript import Transcript
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -313,9 +324,10 @@ async def test_only_what_is_looked_at_is_drawn() -> None:
         assert view._layout.drawn < 60
 
 
-@pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "ansi-dark"])
+@pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "nord", "ansi-dark"])
 async def test_colours_come_from_the_theme(theme: str) -> None:
     async with Host([AssistantSaid(AssistantMessage("a `code`"))]).run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
         pilot.app.theme = theme
         await settled(pilot)
         view = pilot.app.query_one(Transcript)
@@ -373,3 +385,40 @@ def test_nothing_heavy_is_imported_with_the_widget() -> None:
     code = "import sys, tui_agent.ui.transcript; print([m for m in ('pygments', 'markdown_it', 'rich.markdown', 'httpx') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+async def test_without_colour_the_words_remain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with Host([CheckDone(("make",), 1, "boom", 1.0), RunEnded(StopReason.VERIFIED)]).run_test(
+        size=(80, 24)
+    ) as pilot:
+        await settled(pilot)
+        strips = pilot.app.screen._compositor.render_strips()
+        fail = next(segment for strip in strips for segment in strip if "FAIL" in segment.text)
+        assert fail.style is not None
+        assert fail.style.bold
+        assert fail.style.color is not None
+        red, green, blue = fail.style.color.get_truecolor()
+        assert red == green == blue
+
+
+async def test_when_rows_go_away_the_end_stays_at_the_end() -> None:
+    async with Host(session(4)).run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        view = pilot.app.query_one(Transcript)
+        call = ToolCall("c", "run_command", {})
+        view.feed(ToolStarted(call, "run x"))
+        view.feed(CommandOutput("c", "a\nb\nc\nd\n"))
+        await settled(pilot)
+        view.action_scroll_up()
+        await settled(pilot)
+        assert view.below == 1
+        view.feed(ToolDone(call, "applied", "", "", "run x"))
+        await settled(pilot)
+        assert view.below == 0
+        assert visible(view)[-1] == "  run    x"
+
+
+def test_every_style_name_has_a_rule() -> None:
+    rules = (ROOT / "styles" / "transcript.tcss").read_text(encoding="utf-8")
+    assert set(re.findall(r"\.transcript--([a-z-]+) \{", rules)) == set(STYLES)

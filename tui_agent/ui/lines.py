@@ -16,6 +16,12 @@ from tui_agent.core.display import Span, sanitise
 Piece: TypeAlias = tuple[str, str]
 """Text and the name of its style; "" is normal text. The widget maps names to component classes."""
 
+STYLES = (
+    *("dim", "strong", "em", "strong-em", "strike", "heading", "code", "literal"),
+    *("said", "verb", "ok", "fail", "cursor", "escape"),
+)
+"""Names of styles beside "". Each is a component class `transcript--NAME`."""
+
 OPEN, CLOSE = "\ue000", "\ue001"
 """Stand around an escape in sanitised text. They cannot come from outside: the sanitiser lets no private-use character through."""
 

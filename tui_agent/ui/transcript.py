@@ -31,36 +31,20 @@ from tui_agent.core.types import TextDelta
 from tui_agent.ui.blocks import Story
 from tui_agent.ui.highlight import warm_up
 from tui_agent.ui.layout import Layout
-from tui_agent.ui.lines import Line, width_of
+from tui_agent.ui.lines import STYLES, Line, width_of
 from tui_agent.ui.selection import copied
 
 FRAME = 1 / 20
 """Seconds between two repaints while events arrive."""
 
-STRIPS = 1_000
+KEPT = 1_000
 """Rows whose strips are kept, at one width and in one theme."""
 
 
 class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows events. Follows the end while the reader is there, and otherwise keeps still."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "transcript--dim",
-        "transcript--strong",
-        "transcript--em",
-        "transcript--strong-em",
-        "transcript--strike",
-        "transcript--heading",
-        "transcript--said",
-        "transcript--verb",
-        "transcript--code",
-        "transcript--literal",
-        "transcript--cursor",
-        "transcript--ok",
-        "transcript--fail",
-        "transcript--escape",
-    }
-    """One for each style name of a `lines.Piece`."""
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"transcript--{name}" for name in STYLES}
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "scroll_up", "Up", show=False, id="transcript.up"),
@@ -90,7 +74,7 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         self._inbox: list[Event | Unknown] = []
         self._story = Story()
         self._layout = Layout(self._story)
-        self._strips: LRUCache[Line, Strip] = LRUCache(STRIPS)
+        self._strips: LRUCache[Line, Strip] = LRUCache(KEPT)
         self._styles: dict[str, Style] = {}
         self._follow = True
         self._settling = False
@@ -112,6 +96,9 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         if monotonic() - self._last > FRAME:
             self.call_next(self._flush)
         self._timer.resume()
+        if isinstance(event, UserSaid) and not self._warm:
+            self._warm = True
+            self.run_worker(warm_up, thread=True, group="transcript.highlight")
 
     def load(self, durable: Iterable[Event | Unknown]) -> None:
         """Take the events of a resumed session; only what is looked at is drawn."""
@@ -127,7 +114,6 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
     def on_mount(self) -> None:
         """Start the one timer, asleep."""
         self._timer = self.set_interval(FRAME, self._tick, pause=True)
-        self.app.theme_changed_signal.subscribe(self, lambda _: self._restyle())
 
     def _tick(self) -> None:
         if self._flood and all(isinstance(event, TextDelta) for event in self._inbox):
@@ -144,9 +130,6 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
             return
         self._last = monotonic()
         inbox, self._inbox = self._inbox, []
-        if not self._warm and any(isinstance(event, UserSaid) for event in inbox):
-            self._warm = True
-            self.run_worker(warm_up, thread=True, group="transcript.highlight")
         for kind, group in groupby(inbox, key=type):
             if kind is TextDelta:
                 self._story.feed(TextDelta("".join([event.text for event in group if isinstance(event, TextDelta)])))
@@ -180,7 +163,7 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         self._settling = True
         try:
             self._set_size()
-            if self._follow:
+            if self._follow or self.scroll_offset.y > self.max_scroll_y:
                 self._go(self.max_scroll_y)
             while (shift := self._layout.measure(top := self.scroll_offset.y, top + self.size.height)) is not None:
                 self._set_size()
@@ -284,16 +267,12 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
             self._styles[name] = style
         return style
 
-    def _restyle(self) -> None:
+    def notify_style_update(self) -> None:
         """Colours changed: rows stay, strips go."""
+        super().notify_style_update()
         self._styles.clear()
         self._strips.clear()
         self.refresh()
-
-    def notify_style_update(self) -> None:
-        """Styles of the widget changed."""
-        super().notify_style_update()
-        self._restyle()
 
     # -------------------------------------------------------------- selection
 
