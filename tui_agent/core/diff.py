@@ -458,7 +458,7 @@ def _small_gap(a: list[bytes], old: range, b: list[bytes], new: range) -> _Match
     """Equal runs by difflib, one bounded call per unit; when the budget is spent the rest counts as replaced."""
     left, right = a[old.start : old.stop], b[new.start : new.stop]
     matcher = SequenceMatcher(None, left, right, autojunk=False)
-    places = matcher.b2j
+    places: dict[bytes, list[int]] = matcher.b2j  # type: ignore[attr-defined]  # documented, and missing in the stubs
     cost = list(accumulate((1 + len(places.get(line, ())) for line in left), initial=0))
     budget = _GAP_COST
     runs: list[_Match] = []

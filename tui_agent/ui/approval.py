@@ -206,7 +206,9 @@ class ApprovalScreen(ModalScreen[Decisions]):
             yield Static(id="info", markup=False)
             yield Static(id="keys", markup=False)
             yield Input(id="why", disabled=True)
-        yield Static(f"too small to approve: needs {MIN_COLUMNS}x{MIN_ROWS}   Esc no and stop", id="small", markup=False)
+        yield Static(
+            f"too small to approve: needs {MIN_COLUMNS}x{MIN_ROWS}   Esc no and stop", id="small", markup=False
+        )
 
     # -------------------------------------------------------------- facts
 

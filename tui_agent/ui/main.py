@@ -147,7 +147,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         armed = what if time.monotonic() < until else ""
         hints: tuple[str, ...] = ()
         if self._dialog:
-            phase = self._dialog
+            phase, hints = "waiting for you", tuple(self._dialog.split("   "))
         elif conversation is not None and working:
             phase = phase_words(conversation.phase, time.monotonic() - conversation.since)
             hints = ("Ctrl+C stop", "Enter queue", "Ctrl+J new line", "F2 commands")
@@ -180,7 +180,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             self._header.state = self.header
 
     def _dialog_footer(self, text: str) -> None:
-        self._dialog = text and f"waiting for you   {text}"
+        self._dialog = text
         self.refresh_footer()
 
     # -------------------------------------------------------------- composer
@@ -293,7 +293,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         """Show or hide the pane beside the transcript; where it covers the transcript it takes the focus."""
         self.toggle_class("-side-closed" if self.has_class("-wide") else "-side-open")
         if self.has_class("-side-open") and not self.has_class("-wide"):
-            self.query_one(FileTree).focus()
+            self._side.tree.focus()
         else:
             self.composer.focus()
 

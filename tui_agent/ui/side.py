@@ -79,17 +79,18 @@ class SidePane(Vertical):
 
     def __init__(self, root: Path) -> None:
         super().__init__(id="side")
-        self._root = root
+        self._changes, self._plan = Changes(), Plan()
+        self.tree = FileTree(root)
 
     def compose(self) -> ComposeResult:
         """The three parts."""
-        yield Changes()
-        yield Plan()
+        yield self._changes
+        yield self._plan
         yield Static(Text("FILES", "bold"), markup=False)
-        yield FileTree(self._root)
+        yield self.tree
 
     def show(self, changes: Mapping[str, Change], plan: tuple[tuple[str, str], ...]) -> None:
         """Bring changes, plan and the marks in the tree up to date."""
-        self.query_one(Changes).changes = changes
-        self.query_one(Plan).items = plan
-        self.query_one(FileTree).mark_changed({path: change.mark for path, change in changes.items()})
+        self._changes.changes = changes
+        self._plan.items = plan
+        self.tree.mark_changed({path: change.mark for path, change in changes.items()})

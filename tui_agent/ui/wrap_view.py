@@ -295,7 +295,7 @@ class WrapView(ScrollView, can_focus=False):
         return more
 
     async def _finish(self) -> None:
-        while self._work():
+        while self._work():  # noqa: ASYNC110 - a slice of work, then everybody else's turn
             await asyncio.sleep(0)
 
     def on_resize(self, event: events.Resize) -> None:
