@@ -33,7 +33,7 @@ ENV = {"MY_KEY": "sk-1"}
         ({"endpoint": "http://api.example/v1"}, ENV, "unencrypted"),
         ({"headers": {"X-A": "a\r\nX-B: c"}}, ENV, "X-A"),
         ({"headers": {"bad name": "a"}}, ENV, "bad name"),
-        ({"wire": "scripted", "type": "scripted"}, ENV, "scripted"),
+        ({"wire": "scripted", "type": "scripted"}, ENV, "the script"),
     ],
 )
 def test_what_is_missing_is_named(changes: dict[str, Any], env: dict[str, str], named: str) -> None:

@@ -293,7 +293,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         """Show or hide the pane beside the transcript; where it covers the transcript it takes the focus."""
         self.toggle_class("-side-closed" if self.has_class("-wide") else "-side-open")
         if self.has_class("-side-open") and not self.has_class("-wide"):
-            self._side.tree.focus()
+            self._side.files.focus()
         else:
             self.composer.focus()
 

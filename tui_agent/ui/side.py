@@ -80,17 +80,17 @@ class SidePane(Vertical):
     def __init__(self, root: Path) -> None:
         super().__init__(id="side")
         self._changes, self._plan = Changes(), Plan()
-        self.tree = FileTree(root)
+        self.files = FileTree(root)
 
     def compose(self) -> ComposeResult:
         """The three parts."""
         yield self._changes
         yield self._plan
         yield Static(Text("FILES", "bold"), markup=False)
-        yield self.tree
+        yield self.files
 
     def show(self, changes: Mapping[str, Change], plan: tuple[tuple[str, str], ...]) -> None:
         """Bring changes, plan and the marks in the tree up to date."""
         self._changes.changes = changes
         self._plan.items = plan
-        self.tree.mark_changed({path: change.mark for path, change in changes.items()})
+        self.files.mark_changed({path: change.mark for path, change in changes.items()})
