@@ -32,7 +32,7 @@ from tui_agent.providers import errors, http, vendors
 from tui_agent.providers.history import flatten, own_extras, repair, safe_id, sendable_arguments, wire_name, wire_names
 from tui_agent.providers.text import Scrubber, TextStream
 from tui_agent.providers.vendors import Vendor
-from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, protocol_fault, tokens
+from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, number, protocol_fault, string, tokens
 
 __all__ = ["WIRE", "build", "collect", "decoder", "stream"]
 
@@ -189,10 +189,9 @@ class MessageReader:
         self._real_names = real_names
         self._text = TextStream(offered)
         self._reasoning = Scrubber()
-        self._kinds: dict[Any, str] = {}
-        self._keys: dict[Any, int] = {}
-        self._unsent_input: dict[Any, Mapping[str, Any]] = {}
-        self._thoughts: dict[Any, _Block] = {}
+        self._keys: dict[int | None, int] = {}
+        self._unsent_input: dict[int | None, Mapping[str, Any]] = {}
+        self._thoughts: dict[int | None, _Block] = {}
         self._thinking: list[_Block] = []
         self._layout: list[list[Any]] = []
         self._calls = 0
@@ -208,13 +207,13 @@ class MessageReader:
         if kind == "content_block_delta":
             delta = value.get("delta")
             if isinstance(delta, dict):
-                self._delta(value.get("index"), delta, out)
+                self._delta(number(value.get("index")), delta, out)
         elif kind == "content_block_start":
             block = value.get("content_block")
             if isinstance(block, dict):
-                self._start(value.get("index"), block, out)
+                self._start(number(value.get("index")), block, out)
         elif kind == "content_block_stop":
-            self._stop(value.get("index"), out)
+            self._stop(number(value.get("index")), out)
         elif kind == "message_delta":
             self._count(value.get("usage"))
             delta = value.get("delta")
@@ -239,9 +238,8 @@ class MessageReader:
         self._count(message.get("usage"))
         self._stop_reason(message.get("stop_reason") or "end_turn")
 
-    def _start(self, index: Json, block: Mapping[str, Any], out: list[Delta]) -> None:
-        kind = block.get("type")
-        self._kinds[index] = kind if isinstance(kind, str) else ""
+    def _start(self, index: int | None, block: Mapping[str, Any], out: list[Delta]) -> None:
+        kind = string(block.get("type"))
         if kind == "text":
             self._layout.append(["text", 0])
             self._say(block.get("text"), out)
@@ -249,20 +247,19 @@ class MessageReader:
             key = self._keys[index] = self._calls
             self._calls += 1
             self._layout.append(["tool_use", 0])
-            call_id, name = block.get("id"), block.get("name")
-            name = name if isinstance(name, str) else ""
+            name = string(block.get("name"))
             given = block.get("input")
             if isinstance(given, dict) and given:
                 self._unsent_input[index] = given
-            out.append(CallDelta(key, call_id if isinstance(call_id, str) else "", self._real_names.get(name, name)))
+            out.append(CallDelta(key, string(block.get("id")), self._real_names.get(name, name)))
         elif kind in {"thinking", "redacted_thinking"}:
             kept = self._thoughts[index] = {name: block[name] for name in block if isinstance(block[name], str)}
             self._thinking.append(kept)
             self._layout.append(["thinking", 0])
             self._think(kept.get("thinking"), out)
 
-    def _delta(self, index: Json, delta: Mapping[str, Any], out: list[Delta]) -> None:
-        kind = delta.get("type")
+    def _delta(self, index: int | None, delta: Mapping[str, Any], out: list[Delta]) -> None:
+        kind = string(delta.get("type"))
         if kind == "text_delta":
             self._say(delta.get("text"), out)
         elif kind == "input_json_delta" and index in self._keys:
@@ -278,7 +275,7 @@ class MessageReader:
                 kept[member] = kept.get(member, "") + piece
                 self._think(piece if member == "thinking" else None, out)
 
-    def _stop(self, index: Json, out: list[Delta]) -> None:
+    def _stop(self, index: int | None, out: list[Delta]) -> None:
         given = self._unsent_input.pop(index, None)
         if given is not None:
             out.append(CallDelta(self._keys[index], arguments=json.dumps(given, ensure_ascii=False)))

@@ -27,10 +27,9 @@ from tui_agent.core.types import (
 )
 from tui_agent.providers import errors, http, vendors
 from tui_agent.providers.history import last_user, own_extras, repair, sendable_arguments, wire_name, wire_names
-from tui_agent.providers.openai_chat import argument_text
 from tui_agent.providers.text import Scrubber, TextStream
 from tui_agent.providers.vendors import Vendor
-from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, protocol_fault, tokens
+from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, argument_text, protocol_fault, string, tokens
 
 __all__ = ["WIRE", "build", "collect", "decoder", "stream"]
 
@@ -161,16 +160,9 @@ class LineReader:
 
     def _call(self, call: Mapping[str, Any], function: Mapping[str, Any], out: list[Delta]) -> None:
         """Calls come whole; ids are new and not every version sends them."""
-        call_id, name = call.get("id"), function.get("name")
-        name = name if isinstance(name, str) else ""
-        out.append(
-            CallDelta(
-                self._calls,
-                call_id if isinstance(call_id, str) else "",
-                self._real_names.get(name, name),
-                argument_text(function.get("arguments")),
-            )
-        )
+        name = string(function.get("name"))
+        arguments = argument_text(function.get("arguments"))
+        out.append(CallDelta(self._calls, string(call.get("id")), self._real_names.get(name, name), arguments))
         self._calls += 1
 
     # -------------------------------------------------------------- end

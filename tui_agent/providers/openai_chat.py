@@ -42,7 +42,17 @@ from tui_agent.providers.history import (
 )
 from tui_agent.providers.text import Scrubber, TextStream
 from tui_agent.providers.vendors import Vendor
-from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, protocol_fault, tokens
+from tui_agent.providers.wire import (
+    Decoder,
+    Frames,
+    Wire,
+    WireFault,
+    argument_text,
+    number,
+    protocol_fault,
+    string,
+    tokens,
+)
 
 __all__ = ["WIRE", "build", "collect", "decoder", "stream"]
 
@@ -266,7 +276,7 @@ class ChatReader:
             for choice in choices:
                 if isinstance(choice, dict) and not choice.get("index"):
                     self._choice(choice, out)
-        elif value.keys() & {"object", "detail", "message"} and value.get("object") not in _OWN_OBJECTS:
+        elif value.keys() & {"object", "detail", "message"} and string(value.get("object")) not in _OWN_OBJECTS:
             raise WireFault(errors.from_payload(value))
 
     def _choice(self, choice: Mapping[str, Any], out: list[Delta]) -> None:
@@ -333,7 +343,7 @@ class ChatReader:
 
     def _keep(self, member: str, text_key: str, block: Mapping[str, Any]) -> str:
         """Merge a piece of a reasoning block into what goes back; returns its text."""
-        kept = self._details.setdefault(member, {}).setdefault(block.get("index") or 0, {})
+        kept = self._details.setdefault(member, {}).setdefault(number(block.get("index")) or 0, {})
         for name, value in block.items():
             if name in {text_key, "summary", "data"} and isinstance(value, str):
                 kept[name] = kept.get(name, "") + value
@@ -356,8 +366,7 @@ class ChatReader:
                 continue
             function = entry.get("function")
             function = function if isinstance(function, dict) else {}
-            index, call_id, name = entry.get("index"), _string(entry.get("id")), _string(function.get("name"))
-            index = index if isinstance(index, int) and not isinstance(index, bool) else None
+            index, call_id, name = number(entry.get("index")), string(entry.get("id")), string(function.get("name"))
             arguments = argument_text(function.get("arguments"))
             key = self._calls.key(index, call_id, name, arguments, fresh=fresh)
             members = {member: entry[member] for member in entry if member not in {"index", "id", "type", "function"}}
@@ -370,7 +379,7 @@ class ChatReader:
             if self._calls.count:
                 return
             self._legacy = self._calls.key(None, "", "", "", fresh=False)
-        name = _string(function.get("name"))
+        name = string(function.get("name"))
         arguments = argument_text(function.get("arguments"))
         out.append(CallDelta(self._legacy, "", self._real_names.get(name, name), arguments))
 
@@ -400,17 +409,6 @@ class ChatReader:
     def extras(self) -> dict[str, Any]:
         """Reasoning blocks with their signatures; members of calls travel with the calls."""
         return {member: list(blocks.values()) for member, blocks in self._details.items()}
-
-
-def _string(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def argument_text(value: Json) -> str:
-    """Fragments are text; some servers send the finished object instead."""
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def decoder(profile: Profile, tools: Sequence[ToolSpec] = ()) -> Decoder:

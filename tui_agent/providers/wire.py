@@ -230,6 +230,23 @@ class Wire:
     headers: Callable[[str | None], Mapping[str, str]]
 
 
+def string(value: Json) -> str:
+    """A text member; "" for null, for a missing one, and for any other type."""
+    return value if isinstance(value, str) else ""
+
+
+def number(value: Json) -> int | None:
+    """An index; None for null, for a missing one, and for any other type."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def argument_text(value: Json) -> str:
+    """Arguments are text that comes in fragments; some servers send the finished object instead."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
 def tokens(value: Json) -> int | None:
     """A count of tokens, None for anything that cannot be one: servers send null, strings and negatives."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MAX_TOKENS:
