@@ -261,7 +261,7 @@ def runs(draw) -> list:
 
 
 @given(runs())
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_live_equals_loaded(events: list) -> None:
     assert screen(*events) == screen(*[event for event in events if isinstance(event, DURABLE)])
 
@@ -271,6 +271,7 @@ def test_live_equals_loaded(events: list) -> None:
         st.tuples(st.sampled_from(["append", "set", "truncate"]), st.integers(0, 30), st.integers(1, 9)), max_size=60
     )
 )
+@settings(deadline=None)
 def test_heights_are_prefix_sums(steps: list[tuple[str, int, int]]) -> None:
     heights, model = Heights(), []
     for kind, index, value in steps:
