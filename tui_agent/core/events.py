@@ -67,7 +67,10 @@ class AssistantSaid:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Text of a reply that is still streaming, kept against a crash; replaced by the next AssistantSaid."""
+    """Text since the last checkpoint of a reply that is still streaming, kept against a crash.
+
+    The next AssistantSaid holds the whole reply and replaces all checkpoints before it.
+    """
 
     text: str
 
@@ -145,11 +148,16 @@ class ProviderFailed:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The end of one run. `detail` is one sentence for the person."""
+    """The end of one run. `detail` is one sentence for the person.
+
+    `check` says how the person's check stands after the last edit: none (no edit, or no check
+    configured), passed, failed, or not run.
+    """
 
     reason: StopReason
     detail: str = ""
     steps: int = 0
+    check: Literal["none", "passed", "failed", "not run"] = "none"
 
 
 # ------------------------------------------------------------------ transient

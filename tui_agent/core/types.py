@@ -365,6 +365,18 @@ Ask: TypeAlias = Callable[[tuple[ApprovalRequest, ...]], Awaitable[tuple[Decisio
 
 
 @dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file that a command changed: sha256 hex before and after, None where no file was or is.
+
+    "" stands for unknown bytes: nobody had read them before the command ran.
+    """
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """What one effect really did. Hashes are sha256 hex, None where no file was or is; `duration` in seconds.
 
@@ -383,6 +395,8 @@ class Receipt:
     by: str = ""
     added: int = 0
     removed: int = 0
+    changed: tuple[FileChange, ...] = ()
+    """Files that a command changed; `path`, `before` and `after` are for the file tools."""
 
 
 OutcomeStatus: TypeAlias = Literal["applied", "refused", "error"]
@@ -393,13 +407,14 @@ class Outcome:
     """The end of one action: `text` is exactly what the model is told.
 
     `refused`: a rule or a person said no. `error`: the world said no. `note` is a short result
-    for the transcript ("7 hits", "exit 1").
+    for the transcript ("7 hits", "exit 1"). `invalid`: the call itself was malformed, nothing was tried.
     """
 
     status: OutcomeStatus
     text: str
     receipt: Receipt | None = None
     note: str = ""
+    invalid: bool = False
 
 
 Emit: TypeAlias = Callable[[str], None]

@@ -142,7 +142,9 @@ def amount(count: int) -> str:
 
 
 def seconds(duration: float) -> str:
-    """A duration for the eye."""
+    """A duration for the eye; nothing when it is none."""
+    if duration < 0.0005:
+        return ""
     if duration < 1:
         return f"{duration * 1000:.0f} ms"
     return f"{duration:.1f}s" if duration < 60 else f"{duration // 60:.0f}m {duration % 60:02.0f}s"

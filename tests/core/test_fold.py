@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from tui_agent.core import events as ev
+from tui_agent.core.fold import INTERRUPTED, Change, changes, exit_code, history, plan, totals
+from tui_agent.core.profile import Pricing
+from tui_agent.core.types import (
+    AssistantMessage,
+    Receipt,
+    StopReason,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+
+
+def said(*ids: str, usage: Usage | None = None, cost: float | None = None) -> ev.AssistantSaid:
+    return ev.AssistantSaid(
+        AssistantMessage("", calls=tuple(ToolCall(i, "t", {}) for i in ids)), usage=usage, cost=cost
+    )
+
+
+def done(call_id: str, **kw: object) -> ev.ToolDone:
+    return ev.ToolDone(ToolCall(call_id, "t", {}), "applied", f"r{call_id}", **kw)  # type: ignore[arg-type]
+
+
+def test_open_calls_are_answered_in_call_order() -> None:
+    events = [ev.UserSaid("x"), said("1", "2", "3"), done("3"), done("1"), ev.UserSaid("y")]
+    assert history(events)[2:] == (
+        ToolMessage("1", "t", "r1"),
+        ToolMessage("2", "t", INTERRUPTED),
+        ToolMessage("3", "t", "r3"),
+        UserMessage("y"),
+    )
+
+
+def test_totals_and_unknown_cost() -> None:
+    known = said(usage=Usage(10, 2, cached_tokens=4), cost=0.5)
+    assert totals([known, known]).usage == Usage(20, 4, 8)
+    assert totals([known, known]).cost == 1.0
+    assert totals([known, said(usage=Usage(10, 2))]).cost is None
+    assert totals([said()]).usage == Usage()
+
+
+def test_price_formula() -> None:
+    price = Pricing(input=2.0, cached_input=0.5, output=10.0)
+    assert price.cost(Usage(1_000_000, 100_000, cached_tokens=400_000)) == 0.6 * 2 + 0.4 * 0.5 + 0.1 * 10
+    assert price.cost(Usage(100, None)) is None
+    assert price.cost(Usage(1, 0, cached_tokens=50)) == 50 * 0.5 / 1_000_000
+
+
+def receipt(path: str, before: str | None, after: str | None) -> Receipt:
+    return Receipt("r", "c", "edit_file", {}, path, before, after, added=2, removed=1)
+
+
+def test_changes_of_a_session() -> None:
+    events = [
+        done("1", receipt=receipt("a", "1", "2")),
+        done("2", receipt=receipt("b", None, "1")),
+        done("3", receipt=receipt("b", "1", "2")),
+        done("4", receipt=receipt("c", None, "1")),
+        done("5", receipt=receipt("c", "1", None)),
+        done("6", receipt=receipt("d", "1", None)),
+        done("7", receipt=receipt("e", "1", "1")),
+    ]
+    assert changes(events) == {"a": Change("M", 2, 1), "b": Change("A", 4, 2), "d": Change("D", 2, 1)}
+
+
+def test_plan_is_the_last_one_that_was_taken() -> None:
+    def update(*items: tuple[str, str], status: str = "applied") -> ev.ToolDone:
+        args = {"items": [{"status": s, "text": t} for s, t in items]}
+        return ev.ToolDone(ToolCall("1", "update_plan", args), status, "ok")  # type: ignore[arg-type]
+
+    assert plan(
+        [update(("now", "read")), update(("done", "read"), ("now", "fix")), update(("x", "y"), status="error")]
+    ) == (
+        ("done", "read"),
+        ("now", "fix"),
+    )
+
+
+def test_exit_codes_first_match() -> None:
+    end = {r: ev.RunEnded(r) for r in StopReason}
+    refused = ev.ToolDone(ToolCall("1", "write_file", {"path": "a"}), "refused", "no", denied="person")
+    applied = ev.ToolDone(
+        ToolCall("2", "edit_file", {"path": "a", "x": 1}), "applied", "ok", receipt=receipt("a", "1", "2")
+    )
+    failed = ev.CheckDone(("make",), 1, "", 0.1)
+    passed = ev.CheckDone(("make",), 0, "", 0.1)
+    assert exit_code([]) == 1
+    assert exit_code([refused, failed, end[StopReason.FAILED]]) == 1
+    assert exit_code([refused, failed, end[StopReason.STEP_LIMIT]]) == 3
+    assert exit_code([refused, applied, end[StopReason.COMPLETED]]) == 0
+    assert exit_code([failed, end[StopReason.STEP_LIMIT]]) == 2
+    assert exit_code([failed, passed, end[StopReason.VERIFIED]]) == 0
+    assert exit_code([ev.RunEnded(StopReason.UNVERIFIED, check="not run")]) == 2
+    assert exit_code([ev.RunEnded(StopReason.UNVERIFIED)]) == 0
+    for reason in (
+        StopReason.STEP_LIMIT,
+        StopReason.CONTEXT_LIMIT,
+        StopReason.REPEATED,
+        StopReason.INVALID,
+        StopReason.TOKEN_LIMIT,
+        StopReason.COST_LIMIT,
+    ):
+        assert exit_code([end[reason]]) == 4
+    assert exit_code([end[StopReason.DENIED]]) == 3
+    assert exit_code([end[StopReason.STOPPED]]) == 130
+
+
+def test_text_that_names_a_failed_check_changes_no_exit_code() -> None:
+    liar = ev.ToolDone(ToolCall("1", "read_file", {"path": "log"}), "applied", "applied; make check FAILED (exit 1)")
+    assert exit_code([liar, ev.RunEnded(StopReason.COMPLETED)]) == 0

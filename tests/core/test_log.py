@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tui_agent.core import events as ev
+from tui_agent.core.log import FileLog, decode, digest_of, encode, load
+from tui_agent.core.types import (
+    AssistantMessage,
+    Author,
+    ProviderError,
+    Receipt,
+    StopReason,
+    ToolCall,
+    Usage,
+    WriteBytes,
+)
+
+CALL = ToolCall("c1", "edit_file", {"path": "a.py", "old": "x", "new": "\u2028y"}, raw='{"path":"a.py"}')
+SAMPLES = [
+    ev.SessionStarted("s1", "/w", 12.5, "0.1.0"),
+    ev.UserSaid("fix it\nplease \u2028 \x1b[31m"),
+    ev.ModelChosen("local", "m", local=True),
+    ev.AssistantSaid(
+        AssistantMessage("text", "why", (CALL,), Author("w", "e", "m"), {"sig": ["x"]}),
+        finish="tool_calls",
+        usage=Usage(3, 4, None, None, 0),
+        cost=0.0,
+    ),
+    ev.AssistantSaid(AssistantMessage(""), complete=False),
+    ev.Checkpoint("piece"),
+    ev.Asked("r1", "c1", "edit_file", "edit  a.py", "ab12"),
+    ev.Answered("r1", "no", "why not"),
+    ev.ToolDone(
+        CALL,
+        "applied",
+        "ok",
+        "+1 -1",
+        "edit  a.py",
+        Receipt("r1", "c1", "edit_file", {"path": "a.py"}, "a.py", "aa", None, None, 0.25, "key", 1, 1),
+        0.5,
+    ),
+    ev.ToolDone(ToolCall("c2", "x", None, "not JSON", "{"), "error", "error: not JSON", denied="policy"),
+    ev.CheckDone(("make", "check"), None, "late", 600.0),
+    ev.Notice("word", "model"),
+    ev.ProviderFailed(ProviderError("rate_limit", "slow down", retryable=True, retry_after=18.0, status=429)),
+    ev.RunEnded(StopReason.VERIFIED, "the check passed", 7, "passed"),
+]
+
+
+@pytest.mark.parametrize("event", SAMPLES, ids=lambda e: type(e).__name__)
+def test_every_event_survives_its_record(event: ev.Durable) -> None:
+    assert decode(json.loads(json.dumps(encode(event)))) == event
+
+
+def write(path: Path) -> FileLog:
+    log = FileLog(path, now=lambda: 1.0)
+    for event in SAMPLES:
+        log.append(event)
+    return log
+
+
+def test_format_on_disk(tmp_path: Path) -> None:
+    write(tmp_path / "s" / "log.jsonl")
+    lines = (tmp_path / "s" / "log.jsonl").read_text(encoding="ascii").splitlines()
+    assert json.loads(lines[0]) == {
+        "v": 1,
+        "t": 1.0,
+        "type": "session",
+        "id": "s1",
+        "cwd": "/w",
+        "created": 12.5,
+        "version": "0.1.0",
+    }
+    assert [json.loads(line)["seq"] for line in lines[1:]] == list(range(1, len(SAMPLES)))
+    assert (tmp_path / "s" / "log.jsonl").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700
+
+
+def test_reopened_log_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    write(path)
+    again = FileLog(path)
+    assert again.events == SAMPLES
+    again.append(ev.UserSaid("more"))
+    assert load(path).events == (*SAMPLES, ev.UserSaid("more"))
+    assert json.loads(path.read_bytes().splitlines()[-1])["seq"] == len(SAMPLES)
+
+
+def test_cut_at_every_byte_loads_every_earlier_event(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    write(path)
+    data = path.read_bytes()
+    ends = [i + 1 for i, b in enumerate(data) if b == 10]
+    for cut in range(len(data) + 1):
+        path.write_bytes(data[:cut])
+        loaded = load(path)
+        whole = sum(end <= cut for end in ends)
+        assert loaded.events == tuple(SAMPLES[:whole])
+        torn = cut not in (0, *ends)
+        assert bool(loaded.problems) is torn
+
+
+def test_torn_tail_is_set_aside_and_never_fuses(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    write(path)
+    for _ in range(3):
+        with path.open("ab") as f:
+            f.write(b'{"seq":99,"type":"user","te')
+        log = FileLog(path)
+        assert log.problems == ("1 incomplete record at the end was dropped",)
+        log.append(ev.UserSaid("on"))
+    assert all(json.loads(line) for line in path.read_bytes().splitlines())
+    assert path.with_suffix(".rej").read_bytes().count(b'"te\n') == 3
+
+
+def test_damage_in_the_middle_is_skipped_and_reported(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    write(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[3] = b"\0" * 300 + b"\n"
+    lines[5] = b'{"seq":5,"type":"checkpoint","text":7}\n'
+    path.write_bytes(b"".join(lines))
+    loaded = load(path)
+    assert len(loaded.events) == len(SAMPLES) - 2
+    assert loaded.problems[0] == "line 4 is damaged and was skipped"
+    assert loaded.problems[1] == "line 6 is damaged and was skipped (text: expected str, not int)"
+
+
+def test_empty_file_and_unknown_records(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"")
+    assert load(path).events == ()
+    path.write_bytes(
+        b'{"v":1,"type":"session","id":"s","cwd":"/","created":0.0,"version":"9"}\n{"seq":1,"type":"hologram","x":[1]}\n'
+    )
+    assert load(path).events[1] == ev.Unknown("hologram", {"x": [1]})
+
+
+def test_a_newer_format_opens_read_only(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b'{"v":2,"type":"session","id":"s","cwd":"/","created":0.0,"version":"9"}\n')
+    before = path.read_bytes()
+    log = FileLog(path)
+    assert log.read_only
+    log.append(ev.UserSaid("x"))
+    assert path.read_bytes() == before
+
+
+def test_a_disk_that_refuses_keeps_records_and_writes_them_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = write(tmp_path / "log.jsonl")
+    real = os.write
+
+    def full(fd: int, data: bytes) -> int:
+        if real(fd, data[:3]):
+            return 3
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    log.append(ev.UserSaid("one"))
+    log.append(ev.UserSaid("two"))
+    assert log.fault is not None
+    assert "goes on in memory" in log.fault
+    monkeypatch.setattr(os, "write", real)
+    log.append(ev.UserSaid("three"))
+    assert log.fault is None
+    assert load(log.path).events == (*SAMPLES, *(ev.UserSaid(w) for w in ("one", "two", "three")))
+    assert load(log.path).problems == ()
+
+
+@given(st.text(), st.text())
+@settings(max_examples=50)
+def test_digest_tells_requests_apart(a: str, b: str) -> None:
+    def effect(t: str) -> WriteBytes:
+        return WriteBytes("p", None, t.encode("utf-8", "surrogatepass"))
+
+    assert (digest_of(effect(a)) == digest_of(effect(b))) is (a == b)

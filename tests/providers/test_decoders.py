@@ -1,0 +1,230 @@
+"""Decoders never raise, always end once, and do not depend on how the bytes were cut."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tui_agent.core.profile import Profile
+from tui_agent.core.reply import collect
+from tui_agent.core.types import CallDelta, Delta, ProviderError, Reply, ReplyEnd, ToolSpec
+from tui_agent.providers import anthropic, ollama, openai_chat
+
+ADAPTERS = (openai_chat, anthropic, ollama)
+TOOLS = (ToolSpec("run", "d", {"type": "object"}, {}),)
+KEYS = st.sampled_from(
+    [
+        *(
+            "choices",
+            "delta",
+            "message",
+            "content",
+            "text",
+            "tool_calls",
+            "function",
+            "function_call",
+            "index",
+            "id",
+            "name",
+        ),
+        *(
+            "arguments",
+            "finish_reason",
+            "usage",
+            "prompt_tokens",
+            "completion_tokens",
+            "prompt_tokens_details",
+            "error",
+        ),
+        *(
+            "reasoning",
+            "reasoning_details",
+            "thinking_blocks",
+            "refusal",
+            "type",
+            "content_block",
+            "stop_reason",
+            "input",
+        ),
+        *("partial_json", "thinking", "signature", "done", "done_reason", "eval_count", "object", "x_groq", "detail"),
+    ]
+)
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 10**9),
+    st.floats(allow_nan=False),
+    st.sampled_from(
+        ["", "stop", "STOP", "text", "tool_use", "run", "{}", "content_block_start", "content_block_delta"]
+    ),
+    st.sampled_from(
+        ["content_block_stop", "message_delta", "message_stop", "message", "thinking", "input_json_delta", "\ud83c"]
+    ),
+)
+JSON = st.recursive(
+    VALUES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=6), max_leaves=25
+)
+
+
+def profile(**options: Any) -> Profile:
+    return Profile("p", model="m", options=options)
+
+
+def pieces(body: bytes, size: int) -> list[bytes]:
+    return [body[at : at + size] for at in range(0, len(body), size)]
+
+
+def decode(adapter: Any, parts: list[bytes], error: ProviderError | None = None, **options: Any) -> list[Delta]:
+    decoder = adapter.decoder(profile(**options), TOOLS)
+    deltas = [delta for part in parts for delta in decoder.feed(part)]
+    deltas += decoder.finish(error)
+    assert isinstance(deltas[-1], ReplyEnd)
+    assert sum(isinstance(delta, ReplyEnd) for delta in deltas) == 1
+    return deltas
+
+
+def framed(adapter: Any, values: list[Any]) -> bytes:
+    if adapter is ollama:
+        return b"".join(json.dumps(value).encode() + b"\n" for value in values)
+    return b"".join(b"data: " + json.dumps(value).encode() + b"\n\n" for value in values)
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@settings(max_examples=150)
+@given(st.lists(JSON, max_size=5), st.booleans())
+def test_any_json_is_survived(adapter: Any, values: list[Any], as_text: bool) -> None:
+    body = framed(adapter, values)
+    whole = collect(decode(adapter, [body], text_tool_calls=as_text))
+    assert collect(decode(adapter, pieces(body, 1), text_tool_calls=as_text)) == whole
+    assert whole.error is None or not whole.calls
+    json.dumps(whole.extras)
+    (whole.text + whole.reasoning).encode()
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@given(st.binary(max_size=200))
+def test_any_bytes_are_survived(adapter: Any, body: bytes) -> None:
+    assert collect(decode(adapter, [body])) == collect(decode(adapter, pieces(body, 1)))
+    decode(adapter, [b"data: " + body + b"\n\n"])
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_nonsense_is_an_error_of_the_reply(adapter: Any) -> None:
+    for text in ("[" * 100_000, '{"a":' * 100_000, "9" * 5000, "{", "7", '"x"'):
+        error = collect(
+            decode(adapter, [f"data: {text}\n\n".encode() if adapter is not ollama else f"{text}\n".encode()])
+        ).error
+        assert error is not None
+        assert error.kind == "protocol"
+
+
+# ------------------------------------------------------------------ chat completions
+
+
+def chat(*deltas: dict[str, Any], finish: str = "stop", usage: Any = None) -> Reply:
+    chunks: list[Any] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}], "usage": usage})
+    return collect(decode(openai_chat, [framed(openai_chat, chunks)]))
+
+
+def call(**members: Any) -> dict[str, Any]:
+    function = {name: members.pop(name) for name in ("name", "arguments") if name in members}
+    return {**members, "function": function}
+
+
+A, B = '{"path": "a"}', '{"path": "b"}'
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ([[call(index=0, id="x", name="r", arguments=A)], [call(index=0, id="y", name="r", arguments=B)]], [A, B]),
+        ([[call(index=0, id="x", name="r", arguments=A)], [call(index=1, id="x", name="r", arguments=B)]], [A, B]),
+        ([[call(name="r", arguments=A)], [call(name="r", arguments=B)]], [A, B]),
+        ([[call(name="r", arguments=A), call(name="r", arguments=B)]], [A, B]),
+        ([[call(name="r"), call(name="r")]], ["", ""]),
+        ([[call(index=0, name="r", arguments=A)], [call(index=0, name="s", arguments=B)]], [A, B]),
+        ([[call(index=0, name="r", arguments=A)], [call(index=0, name="r", arguments=B)]], [A, B]),
+        ([[call(index=0, name="r", arguments=A[:4])], [call(index=0, name="r", arguments=A[4:])]], [A]),
+        ([[call(name="r", arguments=A[:4])], [call(name="r", arguments=A[4:])]], [A]),
+        ([[call(name="r", arguments=A[:4])], [call(arguments=A[4:])]], [A]),
+        ([[call(index=0, name="r", arguments=A)], [call(index=0, name="r", arguments="\n")]], [A + "\n"]),
+        (
+            [
+                [call(index=0, id="x", name="r")],
+                [call(index=0, id="y", name="r")],
+                [call(index=0, id="x", arguments=A)],
+            ],
+            [A, ""],
+        ),
+        ([[call(index=-1, id="x", name="r", arguments=A)], [call(index=10**9, id="y", name="r", arguments=B)]], [A, B]),
+        ([[call(index="0", id="x", name="r", arguments=A)], [call(index=True, id="x", arguments="")]], [A]),
+        ([[call(index=5, id="x", name="r", arguments=A[:3])], [call(index=5, arguments=A[3:])]], [A]),
+        ([[None, 7, call(index=0, id="x", name="r", arguments={"path": "a"})]], [A]),
+    ],
+)
+def test_which_call_a_fragment_belongs_to(entries: list[Any], expected: list[str]) -> None:
+    assert [made.raw for made in chat(*({"tool_calls": entry} for entry in entries)).calls] == expected
+
+
+def test_a_flood_of_calls_is_bounded() -> None:
+    body = framed(
+        openai_chat, [{"choices": [{"delta": {"tool_calls": [call(id=f"i{n}", name="run") for n in range(5000)]}}]}] * 2
+    )
+    deltas = decode(openai_chat, [body, b"data: [DONE]\n\n"])
+    assert sum(isinstance(delta, CallDelta) for delta in deltas) == 10_000
+    assert len(collect(deltas).calls) == 32
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": -5, "completion_tokens": "7"}, (None, None)),
+        ({"prompt_tokens": 10**30, "completion_tokens": True}, (None, None)),
+        ({"prompt_tokens": 5.0, "completion_tokens": 0}, (5, 0)),
+        ({"prompt_tokens": 5, "prompt_tokens_details": [], "completion_tokens_details": "x"}, (5, None)),
+    ],
+)
+def test_odd_usage_is_unknown(usage: Any, expected: Any) -> None:
+    got = chat(usage=usage).usage
+    assert got is not None
+    assert (got.input_tokens, got.output_tokens) == expected
+    assert chat(usage=[1]).usage is None
+
+
+def test_surrogates_cut_between_deltas_are_joined() -> None:
+    assert chat({"content": "a\ud83c"}, {"content": "\udf0d"}).text == "a🌍"
+    assert chat({"reasoning": "\ud83c"}, {"reasoning": "\udf0d"}).reasoning == "🌍"
+
+
+@pytest.mark.parametrize(
+    ("label", "finish", "kind"),
+    [
+        ("stop", "stop", None),
+        ("LENGTH", "length", None),
+        ("max_tokens", "length", None),
+        ("eos_token?", "unknown", None),
+        ("abort", None, "server"),
+        ("insufficient_system_resource", None, "server"),
+    ],
+)
+def test_labels(label: str, finish: str | None, kind: str | None) -> None:
+    reply = chat({"content": "x"}, finish=label)
+    assert (reply.finish, reply.error.kind if reply.error else None, reply.text) == (finish, kind, "x")
+
+
+def test_a_transport_error_after_the_end_is_no_error() -> None:
+    gone = ProviderError("network", "reset", retryable=True)
+    whole = framed(openai_chat, [{"choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}]}])
+    assert collect(decode(openai_chat, [whole], gone)).error is None
+    cut = framed(openai_chat, [{"choices": [{"delta": {"content": "x"}}]}])
+    assert collect(decode(openai_chat, [cut], gone)).error == gone
+
+
+def test_refusal_is_not_a_normal_stop() -> None:
+    reply = chat({"refusal": "I cannot."})
+    assert (reply.refusal, reply.finish, reply.text) == ("I cannot.", "refusal", "")

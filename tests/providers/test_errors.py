@@ -1,0 +1,126 @@
+"""What servers say when they fail: kinds, one readable sentence, no secrets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.core.types import ErrorKind, ProviderError
+from tui_agent.providers import errors
+
+CANARY = "sk-CANARY-0123456789abcdef"
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.just(CANARY),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["error", "message", "code", "type", "detail", "status", "details", "msg", "loc"]), inner
+        )
+    ),
+    max_leaves=12,
+)
+
+
+def error(status: int, body: Any, **headers: str) -> ProviderError:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return errors.from_response(status, headers, raw, [CANARY])
+
+
+def check(found: ProviderError) -> None:
+    assert found.kind in get_args(ErrorKind)
+    assert 0 < len(found.message) <= errors.MAX_MESSAGE
+    assert found.message.isprintable()
+    assert CANARY not in found.message
+    assert found.kind != "context_length" or not found.retryable
+
+
+@given(st.integers(300, 599), JSON, st.text())
+def test_any_body_gives_one_clean_sentence(status: int, body: Any, retry_after: str) -> None:
+    check(error(status, body, **{"retry-after": retry_after}))
+    check(errors.from_payload(body, [CANARY]))
+
+
+@given(st.integers(300, 599), st.binary(max_size=200), st.integers(0, 30))
+def test_any_bytes_give_one_clean_sentence(status: int, body: bytes, cut: int) -> None:
+    check(error(status, body))
+    check(error(status, (b'{"error":{"message":"' + CANARY.encode() + body + b'"}}')[: 60 - cut]))
+    check(error(status, b"\x1b]0;title\x07" + CANARY.encode() + b"x" * 10_000))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "retryable"),
+    [
+        (400, {"error": {"message": "This model's maximum context length is 10 tokens"}}, "context_length", False),
+        (429, {"error": {"message": "Request too large: 9000 tokens per min (TPM) limit"}}, "rate_limit", True),
+        (429, {"error": {"message": "maximum context length is 10 tokens"}}, "context_length", False),
+        (500, {"error": {"message": "context size exceeded: exceed_context_size"}}, "context_length", False),
+        (500, {"error": {"message": "roles must alternate (Jinja)"}}, "bad_request", False),
+        (400, {"error": {"message": "Your credit balance is too low"}}, "rate_limit", False),
+        (402, {"error": {"message": "Insufficient Balance"}}, "rate_limit", False),
+        (402, {"error": {"message": "pay"}}, "auth", False),
+        (403, {"error": {"message": "no"}}, "auth", False),
+        (404, {}, "bad_request", False),
+        (405, {}, "bad_request", False),
+        (409, {}, "server", True),
+        (425, {}, "server", True),
+        (418, {"error": {"type": "rate_limit_error", "message": "x"}}, "rate_limit", True),
+        (400, {"error": {"type": "authentication_error", "message": "x"}}, "auth", False),
+        (504, {}, "server", True),
+        (529, {}, "server", True),
+    ],
+)
+def test_kinds(status: int, body: Any, kind: str, retryable: bool) -> None:
+    found = error(status, body)
+    assert (found.kind, found.retryable, found.status) == (kind, retryable, status)
+    assert f"HTTP {status}" in found.message
+
+
+@pytest.mark.parametrize(
+    ("payload", "kind", "retryable"),
+    [
+        ({"error": "model overloaded"}, "server", True),
+        ({"error": {"message": "x", "type": "invalid_request_error"}}, "bad_request", False),
+        ({"error": {"message": "x", "code": "429"}}, "rate_limit", True),
+        ({"error": {"message": "x", "code": 401}}, "auth", False),
+        ({"error": {"message": "slow down please"}}, "rate_limit", True),
+        ({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "server", True),
+        ({"type": "error", "error": {"type": "rate_limit_error", "message": "x"}}, "rate_limit", True),
+        ({"message": "odd"}, "server", True),
+    ],
+)
+def test_errors_inside_a_200(payload: Any, kind: str, retryable: bool) -> None:
+    found = errors.from_payload(payload)
+    assert (found.kind, found.retryable) == (kind, retryable)
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (b"<html><head><title>502 Bad &amp; Gateway</title></head><body>long</body></html>", "502 Bad & Gateway"),
+        (b"<html><body>nothing</body></html>", "a web page"),
+        (b"plain words", "plain words"),
+        (b'{"error":{"message":"cut off in the mid', "cut off in the mid"),
+        (b'{"detail":[{"loc":["body","x"],"msg":"bad"}]}', "body.x: bad"),
+        (b'{"message":{"detail":[{"loc":["body","x"],"msg":"bad"}]}}', "body.x: bad"),
+        (b'{"error":{"message":"a\\nb\\u001b[31m"}}', "a b [31m"),
+    ],
+)
+def test_the_reason_is_shown(body: bytes, shown: str) -> None:
+    assert shown in error(500, body).message
+
+
+def test_redaction_by_value_and_by_shape() -> None:
+    text = "Bearer abcdefghijk sk-proj-abcdefghijklmnopq gsk_0123456789abcdefgh my-own-secret AIzaSyA0123456789abcdef"
+    shown = errors.redact(text, ["my-own-secret"])
+    assert shown == " ".join(["[redacted]"] * 5)
+    assert errors.redact("sk-*** is short, risk-averse, task-1", []) == "sk-*** is short, risk-averse, task-1"
+
+
+def test_delay_in_a_body() -> None:
+    details = [{"@type": "x"}, {"retryDelay": "34s"}]
+    assert error(429, [{"error": {"message": "x", "details": details}}]).retry_after == 34
+    assert error(429, [{"error": {"message": "x", "details": [{"retryDelay": "soon"}]}}]).retry_after is None

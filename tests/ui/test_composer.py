@@ -1,0 +1,511 @@
+"""The composer: keys, pastes, history, kills, height."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual import events
+from textual.app import App
+from textual.screen import ModalScreen
+from textual.widgets import Static, TextArea
+
+from tui_agent.ui.composer import (
+    BURST_WAIT,
+    KEYS,
+    SELECTING_KEYS,
+    Composer,
+    Pastes,
+    clean,
+    grapheme_end,
+    grapheme_start,
+)
+
+STYLES = Path(__file__).parents[2] / "styles" / "composer.tcss"
+
+
+class Desk(App):
+    """A composer and nothing else, keeping what it posts."""
+
+    CSS_PATH = STYLES
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[str] = []
+        self.steps: list[int] = []
+        self.unused: list[str] = []
+
+    def compose(self):
+        yield Static("transcript", id="rest")
+        yield Composer(placeholder="Say what to do")
+
+    def on_composer_submitted(self, message: Composer.Submitted) -> None:
+        self.sent.append(message.text)
+
+    def on_composer_history_requested(self, message: Composer.HistoryRequested) -> None:
+        self.steps.append(message.step)
+
+    def on_key(self, event: events.Key) -> None:
+        self.unused.append(event.key)
+
+
+@contextlib.asynccontextmanager
+async def desk(size=(80, 24)):
+    app = Desk()
+    async with app.run_test(size=size) as pilot:
+        composer = app.query_one(Composer)
+        composer.focus()
+        await pilot.pause()
+        yield app, pilot, composer
+
+
+def key(name: str, character: str | None = None, *, at: float | None = None) -> events.Key:
+    """A key as the driver makes it; `at` is the time of the press in seconds."""
+    event = events.Key(name, character if character is not None else name if len(name) == 1 else None)
+    if at is not None:
+        event.time = at
+    return event
+
+
+# ------------------------------------------------------------------ sending and new lines
+
+
+async def test_enter_sends_and_clears():
+    async with desk() as (app, pilot, composer):
+        await pilot.press(*"hello", "enter", *"next")
+        assert app.sent == ["hello"]
+        assert composer.text == "next"
+
+
+async def test_enter_on_blank_sends_nothing_and_keeps_the_text():
+    async with desk() as (app, pilot, composer):
+        await pilot.press("enter")
+        composer.load("  \n ")
+        await pilot.press("enter")
+        assert app.sent == []
+        assert composer.text == "  \n "
+
+
+@pytest.mark.parametrize("newline", ["ctrl+j", "shift+enter", "shift+\r", "alt+enter"])
+async def test_newline_keys(newline):
+    async with desk() as (app, pilot, composer):
+        await pilot.press("a", newline, "b")
+        assert composer.text == "a\nb"
+        assert app.sent == []
+
+
+async def test_backslash_enter_is_a_new_line():
+    async with desk() as (app, pilot, composer):
+        composer.load("one\\ two")
+        await pilot.press("end", "\\", "enter", "x")
+        assert composer.text == "one\\ two\nx"
+        await pilot.press("enter")
+        assert app.sent == ["one\\ two\nx"]
+
+
+async def test_the_newline_keys_are_data():
+    class Other(App):
+        def compose(self):
+            yield Composer(newline_keys=frozenset({"f9"}))
+
+    app = Other()
+    async with app.run_test() as pilot:
+        await pilot.press("a", "f9", "ctrl+j", "b")
+        assert app.query_one(Composer).text == "a\nb"
+
+
+# ------------------------------------------------------------------ keys it must not take
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("ctrl+x", "ctrl+z", "f2", "f6", "f7", "pageup", "pagedown", "escape", "ctrl+o", "ctrl+g", "ctrl+r"),
+        *("ctrl+p", "ctrl+t", "ctrl+l", "ctrl+home", "ctrl+c", "alt+x"),
+    ],
+)
+async def test_keys_of_the_app_pass_through_with_text(name):
+    async with desk() as (app, pilot, composer):
+        composer.load("draft")
+        await pilot.press(name)
+        assert app.unused == [name]
+        assert composer.text == "draft"
+
+
+async def test_ctrl_d_passes_through_only_when_empty():
+    async with desk() as (app, pilot, composer):
+        await pilot.press("ctrl+d")
+        assert app.unused == ["ctrl+d"]
+        composer.load("xy")
+        await pilot.press("home", "ctrl+d")
+        assert composer.text == "y"
+        assert app.unused == ["ctrl+d"]
+
+
+async def test_tab_moves_on_only_from_an_empty_composer():
+    async with desk() as (app, pilot, composer):
+        await pilot.press("tab", "shift+tab")
+        assert app.unused == ["tab", "shift+tab"]
+        composer.load("x")
+        await pilot.press("tab")
+        assert app.unused == ["tab", "shift+tab"]
+        assert composer.text == "x"
+
+
+async def test_ctrl_c_copies_a_selection():
+    async with desk() as (app, pilot, composer):
+        composer.load("copy me")
+        await pilot.press("shift+home", "ctrl+c")
+        assert app.clipboard == "copy me"
+        assert app.unused == []
+        assert composer.text == "copy me"
+
+
+async def test_intercept_sees_keys_first():
+    async with desk() as (app, pilot, composer):
+        composer.intercept = lambda event: event.key in {"tab", "up", "enter"}
+        composer.load("x")
+        await pilot.press("tab", "up", "enter", "y")
+        assert (app.sent, app.unused, app.steps, composer.text) == ([], [], [], "xy")
+
+
+def test_no_action_in_the_tables_is_unknown():
+    for action in {*KEYS.values(), *SELECTING_KEYS.values()}:
+        assert callable(getattr(Composer, f"action_{action}"))
+
+
+# ------------------------------------------------------------------ editing
+
+
+async def test_readline_set():
+    async with desk() as (_, pilot, composer):
+        composer.load("one two three")
+        await pilot.press("ctrl+a", "X", "ctrl+e", "Y")
+        assert composer.text == "Xone two threeY"
+        await pilot.press("ctrl+w")
+        assert composer.text == "Xone two "
+        await pilot.press("ctrl+u")
+        assert composer.text == ""
+        await pilot.press("ctrl+y")
+        assert composer.text == "Xone two "
+        await pilot.press("alt+y")
+        assert composer.text == "threeY"
+        await pilot.press("alt+y")
+        assert composer.text == "Xone two "
+        await pilot.press("ctrl+a", "ctrl+f", "ctrl+k")
+        assert composer.text == "X"
+        await pilot.press("ctrl+underscore")
+        assert composer.text == "Xone two "
+
+
+async def test_kills_at_line_edges_take_the_line_break():
+    async with desk() as (_, pilot, composer):
+        composer.load("a\nb")
+        await pilot.press("home", "ctrl+u")
+        assert composer.text == "ab"
+        await pilot.press("ctrl+j", "up", "end", "ctrl+k")
+        assert composer.text == "ab"
+        await pilot.press("end", "ctrl+k", "ctrl+y")
+        assert composer.text == "ab\n"
+
+
+async def test_alt_d_and_word_moves():
+    async with desk() as (_, pilot, composer):
+        composer.load("one two")
+        await pilot.press("ctrl+a", "alt+d")
+        assert composer.text in {"two", " two"}
+        await pilot.press("ctrl+y")
+        assert composer.text == "one two"
+
+
+async def test_put_away_and_yank():
+    async with desk() as (_, pilot, composer):
+        composer.load("a long thought")
+        assert composer.put_away() == "a long thought"
+        assert composer.text == ""
+        assert composer.put_away() == ""
+        await pilot.press("ctrl+y")
+        assert composer.text == "a long thought"
+
+
+async def test_alt_y_without_a_yank_changes_nothing():
+    async with desk() as (_, pilot, composer):
+        composer.load("abc")
+        composer.put_away()
+        await pilot.press("x", "alt+y")
+        assert composer.text == "x"
+
+
+@pytest.mark.parametrize(
+    "sample",
+    ["é", "e\u0301", "👍🏽", "👨\u200d👩\u200d👧\u200d👦", "🇩🇪", "❤\ufe0f", "नि", "漢", "1\ufe0f\u20e3"],
+)
+async def test_one_backspace_deletes_one_visible_character(sample):
+    async with desk() as (_, pilot, composer):
+        composer.load(f"a{sample}{sample}")
+        await pilot.press("backspace")
+        assert composer.text == f"a{sample}"
+        await pilot.press("ctrl+a", "right", "right")
+        assert composer.cursor_at_end_of_text
+        await pilot.press("left", "delete")
+        assert composer.text == "a"
+
+
+@given(st.text(alphabet="ab\u0301\u200d🇩🇪👍🏽👩漢", max_size=12))
+def test_graphemes_cover_the_line_in_both_directions(line):
+    forward = [0]
+    while forward[-1] < len(line):
+        forward.append(grapheme_end(line, forward[-1]))
+    backward = [len(line)]
+    while backward[-1] > 0:
+        backward.append(grapheme_start(line, backward[-1]))
+    assert forward == sorted(set(forward))
+    assert backward[::-1] == sorted(set(backward))
+    assert forward == backward[::-1]
+
+
+# ------------------------------------------------------------------ history
+
+
+async def test_history_is_asked_only_when_no_draft_can_be_lost():
+    async with desk() as (app, pilot, composer):
+        await pilot.press("up", "down")
+        assert app.steps == [-1, 1]
+        composer.load("two\nlines", recalled=True)
+        await pilot.press("up")
+        assert app.steps == [-1, 1]
+        await pilot.press("up")
+        assert app.steps == [-1, 1, -1]
+        await pilot.press("down", "down")
+        assert app.steps == [-1, 1, -1, 1]
+        await pilot.press("x", "up", "up", "up", "down", "down", "down")
+        assert app.steps == [-1, 1, -1, 1]
+
+
+async def test_a_restored_draft_is_not_an_entry():
+    async with desk() as (app, pilot, composer):
+        composer.load("draft")
+        await pilot.press("up", "down")
+        assert app.steps == []
+        assert composer.text == "draft"
+
+
+# ------------------------------------------------------------------ pastes
+
+LOG = "".join(f"line {number}\n" for number in range(312))
+
+
+async def test_a_paste_is_one_event_and_never_sends():
+    async with desk() as (app, pilot, composer):
+        composer.post_message(events.Paste("one\r\ntwo\rthree\x1b[31m\x07\x00\tx\n"))
+        await pilot.pause()
+        assert composer.text == "one\ntwo\nthree[31m\tx\n"
+        assert app.sent == []
+        await pilot.press("ctrl+underscore")
+        assert composer.text == ""
+
+
+async def test_a_big_paste_folds_and_is_sent_in_full():
+    async with desk() as (app, pilot, composer):
+        await pilot.press(*"see ")
+        composer.feed_paste(LOG)
+        await pilot.press(*" ok")
+        assert composer.document.text == "see [paste 1: 312 lines] ok"
+        assert composer.text == f"see {LOG} ok"
+        await pilot.press("enter")
+        assert app.sent == [f"see {LOG} ok"]
+        composer.load(app.sent[0], recalled=True)
+        assert composer.document.text == "see [paste 1: 312 lines] ok"
+
+
+async def test_a_long_line_folds():
+    async with desk() as (_, _pilot, composer):
+        composer.feed_paste("x" * 200_000)
+        assert composer.document.text == "[paste 1: 200,000 characters]"
+        composer.load("")
+        for _ in range(3):
+            composer.feed_paste("y" * 1_500)
+        assert max(map(len, composer.document.lines)) <= 2_000
+        assert composer.text == "y" * 4_500
+
+
+async def test_a_chip_is_removed_whole_and_never_cut():
+    async with desk() as (_, pilot, composer):
+        composer.feed_paste(LOG)
+        chip = composer.document.text
+        await pilot.press("left")
+        assert composer.cursor_location == (0, 0)
+        await pilot.press("right")
+        assert composer.cursor_location == (0, len(chip))
+        await pilot.press("x", "backspace", "backspace")
+        assert composer.document.text == ""
+        await pilot.press("ctrl+underscore", "ctrl+underscore")
+        assert composer.text == LOG
+        composer.move_cursor((0, 5))
+        assert composer.cursor_location[1] in {0, len(chip)}
+        await pilot.press("ctrl+a", "delete")
+        assert composer.document.text == ""
+        await pilot.press("ctrl+underscore", "end", "ctrl+w")
+        assert composer.document.text == ""
+        await pilot.press("ctrl+y")
+        assert composer.document.text == chip
+        assert composer.text == LOG
+
+
+async def test_a_paste_that_reads_like_a_chip_is_sent_as_it_is():
+    async with desk() as (_, _pilot, composer):
+        composer.feed_paste(LOG)
+        composer.feed_paste("[paste 1: 312 lines]")
+        assert composer.text == LOG + "[paste 1: 312 lines]"
+
+
+words = st.lists(st.sampled_from([*"ab \n[]1:,é漢", "[paste 1: 60 lines]"]), max_size=30).map("".join)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "x" * 3_000, "l\n" * 60, "[paste 1: 60 lines]"]), words), max_size=5))
+def test_fold_then_unfold_is_the_identity(parts):
+    pastes = Pastes()
+    wanted = "".join(long + short for long, short in parts)
+    folded = "".join(pastes.fold(long) + pastes.fold(short) for long, short in parts)
+    assert pastes.unfold(folded) == wanted
+    assert pastes.unfold(pastes.refold(wanted)) == wanted
+    assert len(folded) <= len(wanted) + 40 * len(parts) * 2
+
+
+@given(st.text())
+def test_cleaned_text_holds_nothing_that_acts_on_a_terminal(raw):
+    cleaned = clean(raw)
+    assert clean(cleaned) == cleaned
+    assert cleaned.splitlines() == cleaned.removesuffix("\n").split("\n") or not cleaned
+    assert all(character.isprintable() or not character < "\xa0" or character in "\n\t" for character in cleaned)
+    cleaned.encode()
+
+
+async def type_at_once(composer: Composer, pilot, data: str) -> None:
+    """Keys as a terminal without bracketed paste replays a paste: all in one read."""
+    names = {"\r": "enter", "\n": "ctrl+j", " ": "space"}
+    for number, character in enumerate(data):
+        composer.post_message(key(names.get(character, character), character, at=1000.0 + number * 0.0001))
+    await pilot.pause(BURST_WAIT * 2)
+
+
+async def test_an_unbracketed_paste_does_not_send():
+    async with desk() as (app, pilot, composer):
+        await type_at_once(composer, pilot, "first line\r\nsecond line\r\nthird\r\n")
+        assert app.sent == []
+        assert composer.text == "first line\nsecond line\nthird\n"
+        await pilot.press("enter")
+        assert app.sent == ["first line\nsecond line\nthird\n"]
+
+
+async def test_one_line_in_one_write_is_sent():
+    async with desk() as (app, pilot, composer):
+        await type_at_once(composer, pilot, "run the tests\r")
+        assert app.sent == ["run the tests"]
+        assert composer.text == ""
+
+
+async def test_a_key_after_the_wait_does_not_undo_enter():
+    async with desk() as (app, _pilot, composer):
+        for number in range(12):
+            composer.feed_key(key("a", at=1000 + number / 1000))
+        composer.feed_key(key("enter", "\r", at=1000.012))
+        composer.feed_key(key("b", at=1000.024))
+        await _pilot.pause()
+        assert app.sent == ["a" * 12]
+        assert composer.text == "b"
+
+
+# ------------------------------------------------------------------ under a dialog
+
+
+class Dialog(ModalScreen):
+    """A question that hands early keys to the composer."""
+
+    def on_key(self, event: events.Key) -> None:
+        self.app.screen_stack[0].query_one(Composer).feed_key(event)
+
+
+async def test_keys_typed_under_a_dialog_edit_the_draft():
+    async with desk() as (app, pilot, composer):
+        composer.load("old")
+        await app.push_screen(Dialog())
+        await pilot.press(*"abc", "backspace", "left", "X", "ctrl+j", "end", "Z")
+        assert composer.text == "oldaX\nbZ"
+        await pilot.press("ctrl+underscore", "ctrl+a", "ctrl+k", "ctrl+y")
+        composer.feed_paste("P")
+        assert "P" in composer.text
+        await pilot.press("shift+left", "delete", "enter")
+        assert app.sent == ["oldaX\nb"]
+
+
+async def test_feed_key_says_what_it_did_not_use():
+    async with desk() as (_, _pilot, composer):
+        assert composer.feed_key(key("f2")) is False
+        assert composer.feed_key(key("escape", "\x1b")) is False
+        assert composer.feed_key(key("alt+x", "x")) is False
+        assert composer.feed_key(key("ctrl+c", "\x03")) is False
+        assert composer.feed_key(key("space", " ")) is True
+        assert composer.feed_key(key("漢")) is True
+        assert composer.text == " 漢"
+
+
+# ------------------------------------------------------------------ looks
+
+
+async def test_it_grows_with_its_content_from_one_to_eight_rows():
+    async with desk((40, 24)) as (_, pilot, composer):
+        assert composer.size.height == 1
+        await pilot.press("ctrl+j", "ctrl+j")
+        assert composer.size.height == 3
+        composer.load("word " * 20)
+        await pilot.pause()
+        assert composer.size.height == 3
+        composer.load("\n" * 20)
+        await pilot.pause()
+        assert composer.size.height == 8
+        assert composer.size.width == 40
+        await pilot.press("enter")
+        composer.load("")
+        await pilot.pause()
+        assert composer.size.height == 1
+
+
+def row(composer: Composer, y: int) -> str:
+    return composer.render_line(y).text.rstrip()
+
+
+async def test_prompt_placeholder_and_wrap():
+    async with desk((20, 24)) as (app, pilot, composer):
+        assert row(composer, 0) == "› Say what to do"
+        composer.load("aaaa bbbb cccc dddd eeee")
+        await pilot.pause()
+        rows = [row(composer, y) for y in range(composer.size.height)]
+        assert rows[0].startswith("› aaaa")
+        assert all(line.startswith("  ") for line in rows[1:])
+        assert "".join(line[2:] + " " for line in rows).split() == ["aaaa", "bbbb", "cccc", "dddd", "eeee"]
+        assert all(composer.render_line(y).cell_length == 20 for y in range(len(rows)))
+        assert app.cursor_position.x == composer.region.x + 2 + len(rows[-1][2:])
+
+
+async def test_nothing_blinks():
+    async with desk() as (_, pilot, composer):
+        assert composer.cursor_blink is False
+        assert composer.blink_timer._active.is_set() is False
+        await pilot.press("a")
+        assert composer.blink_timer._active.is_set() is False
+
+
+async def test_a_click_puts_the_cursor_behind_the_prompt():
+    async with desk() as (_, pilot, composer):
+        composer.load("abcdef")
+        await pilot.click(Composer, offset=(2 + 3, 0))
+        assert composer.cursor_location == (0, 3)
+
+
+def test_it_is_a_text_area():
+    assert issubclass(Composer, TextArea)

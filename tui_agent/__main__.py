@@ -1,0 +1,5 @@
+"""`python -m tui_agent`."""
+
+from tui_agent.cli import entry
+
+entry()

@@ -1,0 +1,61 @@
+"""The check gate: after edits the person's own command decides whether they work."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_agent.core import events as ev
+from tui_agent.core.log import digest_of
+from tui_agent.core.stage import Stage
+from tui_agent.core.types import ApprovalRequest, Ask, Emit, PolicyRequest, RunArgv, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The command that decides whether edits work; `timeout` in seconds.
+
+    `run` carries it out. `asks` says when the person is asked first: "unseen" when an edit was approved
+    by a flag or a rule, so that code nobody saw would run.
+    """
+
+    argv: tuple[str, ...]
+    run: Callable[[Emit], Awaitable[ev.CheckDone]]
+    timeout: float = 600.0
+    asks: Literal["always", "unseen", "never"] = "unseen"
+
+
+def check_request(check: Check, number: int) -> ApprovalRequest:
+    """The question whether the check may run code that nobody saw; `number` makes its id unique in the run."""
+    call = ToolCall(f"check-{number}", "check", {"argv": list(check.argv)})
+    return ApprovalRequest(
+        f"check-{number}",
+        call,
+        RunArgv(check.argv, check.timeout),
+        PolicyRequest("check", "run", argv=check.argv),
+        f"check  {' '.join(check.argv)}",
+        "it would run code of this folder that nobody has seen",
+    )
+
+
+async def gate(check: Check, ask: Ask | None, number: int) -> AsyncGenerator[ev.Event, None]:
+    """Run the check, asking first when `ask` is given; the last event is CheckDone unless it was not run."""
+    command = " ".join(check.argv)
+    if ask is not None:
+        request = check_request(check, number)
+        yield ev.Asked(request.id, request.call.id, "check", request.summary, digest_of(request.effect))
+        (answer,) = await ask((request,))
+        yield ev.Answered(answer.request_id, answer.answer, answer.reason, answer.by)
+        if answer.answer != "yes":
+            yield ev.Notice(f"the check was not run: {command}", "model")
+            return
+    yield ev.Phase("checking", command)
+    stage = Stage(check.run)
+    try:
+        async for piece in stage.output():
+            yield ev.CommandOutput("check", piece)
+    finally:
+        result = await stage.settle(cancel=True)
+    if result is not None:
+        yield result

@@ -1,0 +1,32 @@
+"""What is sent, and how much of it: the budget of one model call as pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tui_agent.core.types import AssistantMessage, Limits, Message, StopReason, Usage
+
+
+def size_of(message: Message) -> int:
+    """Characters of a message as they count against `limits.max_context`."""
+    if isinstance(message, AssistantMessage):
+        return len(message.text) + sum(len(call.raw) for call in message.calls)
+    return len(message.text)
+
+
+def limit_reached(
+    limits: Limits, system: str, messages: Sequence[Message], usage: Usage, cost: float
+) -> tuple[StopReason, str] | None:
+    """The limit that forbids the next model call, with a sentence that names its number; None when none does."""
+    size = len(system) + sum(map(size_of, messages))
+    if size > limits.max_context:
+        return (
+            StopReason.CONTEXT_LIMIT,
+            f"the conversation has {size:,} characters, the limit is {limits.max_context:,}",
+        )
+    tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+    if limits.max_tokens is not None and tokens >= limits.max_tokens:
+        return StopReason.TOKEN_LIMIT, f"{tokens:,} tokens used, the limit is {limits.max_tokens:,}"
+    if limits.max_cost is not None and cost >= limits.max_cost:
+        return StopReason.COST_LIMIT, f"${cost:.4f} spent, the limit is ${limits.max_cost:.4f}"
+    return None

@@ -1,0 +1,201 @@
+"""Functions of the event list: history to send, totals, changes, plan, exit code.
+
+Nothing here is stored anywhere else: a live run, a resumed one and a replay fold the same list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from tui_agent.core import events as ev
+from tui_agent.core.guards import signature
+from tui_agent.core.types import (
+    AssistantMessage,
+    History,
+    Message,
+    StopReason,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+
+INTERRUPTED = "interrupted: the result of this action is unknown. Look before you try it again."
+
+AnyEvent = ev.Event | ev.Unknown
+
+
+def message_of(event: AnyEvent) -> Message | None:
+    """The message that an event adds to the history, if it adds one."""
+    match event:
+        case ev.UserSaid(text):
+            return UserMessage(text)
+        case ev.AssistantSaid(message, complete=True):
+            return message
+        case ev.AssistantSaid(message) if message.text:
+            return AssistantMessage(message.text, author=message.author)
+        case ev.ToolDone(call, text=text):
+            return ToolMessage(call.id, call.name, text)
+        case ev.CheckDone():
+            return UserMessage(check_text(event))
+        case ev.Notice(text, "model"):
+            return UserMessage(text)
+    return None
+
+
+def history(events: Iterable[AnyEvent]) -> History:
+    """The whole conversation, valid for the next request: every call has its answer right behind it."""
+    messages: list[Message] = []
+    pending, start = "", 0
+    for event in events:
+        if isinstance(event, ev.Checkpoint):
+            pending += event.text
+            continue
+        message = message_of(event)
+        if isinstance(event, ev.UserSaid):
+            start = len(messages)
+        if isinstance(event, ev.RunEnded) and event.reason is StopReason.FAILED:
+            answers = [m for m in messages[start:] if isinstance(m, AssistantMessage)]
+            if not answers and not pending:
+                # a message that was never answered goes back to the composer, not into the next request
+                del messages[start:]
+        if isinstance(event, ev.AssistantSaid):
+            pending = ""
+        elif pending and isinstance(event, ev.UserSaid):
+            messages.append(AssistantMessage(pending))
+            pending, start = "", start + 1
+        if message is not None:
+            messages.append(message)
+    if pending:
+        messages.append(AssistantMessage(pending))
+    return answered(messages)
+
+
+def answered(messages: Sequence[Message]) -> History:
+    """Answer every open call and put the answers right behind their calls, in call order."""
+    results = {m.call_id: m for m in messages if isinstance(m, ToolMessage)}
+    out: list[Message] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            continue
+        out.append(message)
+        if isinstance(message, AssistantMessage):
+            out += [results.get(c.id) or ToolMessage(c.id, c.name, INTERRUPTED) for c in message.calls]
+    return tuple(out)
+
+
+def check_text(check: ev.CheckDone) -> str:
+    """What the model is told about a check."""
+    command = " ".join(check.argv)
+    if check.passed:
+        return f"check passed: {command}"
+    how = "could not be run or did not end in time" if check.exit_code is None else f"exit {check.exit_code}"
+    return f"check FAILED ({how}): {command}\n{check.output}"
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over a session. `cost` in USD is None as soon as the cost of one call is unknown."""
+
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = 0.0
+    replies: int = 0
+
+
+def add(so_far: Totals, event: AnyEvent) -> Totals:
+    """The totals with one more event."""
+    if not isinstance(event, ev.AssistantSaid):
+        return so_far
+    known = so_far.cost is not None and event.cost is not None
+    return Totals(
+        so_far.usage.plus(event.usage or Usage()),
+        (so_far.cost or 0.0) + (event.cost or 0.0) if known else None,
+        so_far.replies + 1,
+    )
+
+
+def totals(events: Iterable[AnyEvent]) -> Totals:
+    """Add up what the model calls took."""
+    return reduce(add, events, Totals())
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a session did to one file: `mark` is A, M or D, the counts are sums over its receipts."""
+
+    mark: str
+    added: int
+    removed: int
+
+
+def changes(events: Iterable[AnyEvent]) -> dict[str, Change]:
+    """The files that the receipts of a session changed, by path, in order of first change."""
+    first: dict[str, str | None] = {}
+    out: dict[str, Change] = {}
+    for event in events:
+        if not isinstance(event, ev.ToolDone) or (receipt := event.receipt) is None or receipt.path is None:
+            continue
+        if receipt.before == receipt.after:
+            continue
+        before = first.setdefault(receipt.path, receipt.before)
+        old = out.get(receipt.path, Change("", 0, 0))
+        mark = "D" if receipt.after is None else "A" if before is None else "M"
+        out[receipt.path] = Change(mark, old.added + receipt.added, old.removed + receipt.removed)
+    return {path: c for path, c in out.items() if not (first[path] is None and c.mark == "D")}
+
+
+def plan(events: Iterable[AnyEvent]) -> tuple[tuple[str, str], ...]:
+    """The to-do list as last set: (status, text) pairs."""
+    items: tuple[tuple[str, str], ...] = ()
+    for event in events:
+        if isinstance(event, ev.ToolDone) and event.call.name == "update_plan" and event.status == "applied":
+            raw = (event.call.arguments or {}).get("items", ())
+            items = tuple((str(i.get("status", "next")), str(i.get("text", ""))) for i in raw)
+    return items
+
+
+_LIMITS = {
+    StopReason.STEP_LIMIT,
+    StopReason.CONTEXT_LIMIT,
+    StopReason.TOKEN_LIMIT,
+    StopReason.COST_LIMIT,
+    StopReason.REPEATED,
+    StopReason.INVALID,
+}
+
+
+def undone(events: Iterable[AnyEvent]) -> list[ev.ToolDone]:
+    """The refused or skipped actions that nobody carried out later, in order, each once."""
+    left: dict[str, ev.ToolDone] = {}
+    for event in events:
+        if isinstance(event, ev.ToolDone):
+            key = signature(event.call)
+            if event.denied:
+                left[key] = event
+            elif event.status == "applied":
+                left.pop(key, None)
+                if event.receipt is not None and event.receipt.path is not None:
+                    for other, denied in list(left.items()):
+                        if (denied.call.arguments or {}).get("path") == event.receipt.path:
+                            del left[other]
+    return list(left.values())
+
+
+def exit_code(events: Sequence[AnyEvent]) -> int:
+    """The exit code of a one-shot run, from its events alone; first match counts.
+
+    1 model or network, 3 a refusal or skip left its action undone, 2 the last check failed or was not
+    run, 4 a limit, 130 stopped, 0.
+    """
+    end = next((e for e in reversed(events) if isinstance(e, ev.RunEnded)), None)
+    if end is None or end.reason is StopReason.FAILED:
+        return 1
+    if end.reason is StopReason.DENIED or undone(events):
+        return 3
+    if end.reason is StopReason.STOPPED:
+        return 130
+    check = next((e for e in reversed(events) if isinstance(e, ev.CheckDone)), None)
+    if end.check in {"failed", "not run"} or (check is not None and not check.passed):
+        return 2
+    return 4 if end.reason in _LIMITS else 0

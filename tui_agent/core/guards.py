@@ -1,0 +1,86 @@
+"""Guards of the loop as pure functions: repeats, refusals, and what may be called done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+from tui_agent.core.types import ApprovalRequest, Decision, Outcome, StopReason, ToolCall, Verdict, WriteBytes
+
+WINDOW = 5
+"""How many of the newest batches are remembered."""
+
+Denied: TypeAlias = Literal["", "person", "skip", "policy", "nobody"]
+"""Who said no to an action; empty when nobody did."""
+
+CheckState: TypeAlias = Literal["none", "passed", "failed", "not run"]
+"""How the person's check stands after the last edit."""
+
+Key: TypeAlias = tuple[str, int]
+"""A batch's signature and the workspace revision it was asked at."""
+
+
+def signature(action: ToolCall) -> str:
+    """The same string for two calls that ask for the same thing: name and arguments, order of keys ignored."""
+    arguments = action.raw if action.arguments is None else json.dumps(action.arguments, sort_keys=True)
+    return f"{action.name}|{arguments}"
+
+
+def batch_signature(calls: Iterable[ToolCall]) -> str:
+    """The signature of all calls of one reply, as a set."""
+    return "\n".join(sorted(signature(call) for call in calls))
+
+
+def repeat_verdict(window: tuple[Key, ...], key: Key) -> Literal["go", "warn", "stop"]:
+    """Judge a batch against the newest earlier ones (`window`, oldest first).
+
+    The second in a row is a warning, the third a stop; so is the third among the newest five, which
+    catches alternation. A key holds the workspace revision, so a repeat after a change is none.
+    """
+    in_a_row = 0
+    while in_a_row < len(window) and window[-1 - in_a_row] == key:
+        in_a_row += 1
+    if in_a_row >= 2 or window[-(WINDOW - 1) :].count(key) >= 2:
+        return "stop"
+    return "warn" if in_a_row else "go"
+
+
+def refusal(request: ApprovalRequest, verdict: Verdict, decision: Decision) -> tuple[Outcome | None, Denied]:
+    """The outcome of a request that must not be carried out, and who said no; (None, "") when it may be."""
+    noun = "change" if isinstance(request.effect, WriteBytes) else "action"
+    because = f": {decision.reason}" if decision.reason else ""
+    if verdict.permission == "deny":
+        text = f"denied by the policy ({verdict.rule}). Do not try it again."
+        return Outcome("refused", text, note="denied"), "nobody" if "nobody" in verdict.rule else "policy"
+    if decision.by == "nobody":
+        return Outcome("refused", f"denied{because}. Do not try it again.", note="denied"), "nobody"
+    if decision.answer == "skip":
+        return Outcome("refused", f"user skipped{because}", note="skipped"), "skip"
+    if decision.answer in {"no", "stop"}:
+        return Outcome("refused", f"user rejected the {noun}{because}", note="refused"), "person"
+    return None, ""
+
+
+def verdict_on_done(
+    command: str | None, check: CheckState, *, edited: bool, rounds_left: int
+) -> tuple[StopReason | None, str]:
+    """Judge a final answer: the ending with a sentence for the person, or None with what the model is told.
+
+    Args:
+        command: the configured check as text, None when there is none.
+        check: how it stands after the last edit.
+        edited: whether this run changed a file.
+        rounds_left: how often the model may still be told that its work is not verified.
+    """
+    if not edited:
+        return StopReason.COMPLETED, ""
+    if command is None:
+        return StopReason.UNVERIFIED, "no check is configured for this folder"
+    if check == "passed":
+        return StopReason.VERIFIED, "the check passed after the last edit"
+    if check != "failed":
+        return StopReason.UNVERIFIED, "the check was not run after the last edit"
+    if rounds_left > 0:
+        return None, f"NOT VERIFIED: `{command}` failed after your last edit. Fix it, or say why it cannot pass."
+    return StopReason.UNVERIFIED, "the check still fails"

@@ -1,0 +1,279 @@
+"""Deltas of one model call -> one `Reply`.
+
+The loop folds incrementally with `ReplyBuilder`; `collect` folds a finished list. Everything a
+model may get wrong about a tool call is settled here, once for all wires: ids are made when
+missing, unusable or repeated, arguments are read strictly or not at all, and a reply that failed
+or was cut has no calls.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from tui_agent.core.types import (
+    CallDelta,
+    Delta,
+    Finish,
+    Json,
+    JsonObject,
+    ProviderError,
+    ReasoningDelta,
+    RefusalDelta,
+    Reply,
+    ReplyEnd,
+    TextDelta,
+    ToolCall,
+)
+
+MAX_CALLS = 32
+MAX_DEPTH = 64
+MAX_ARGUMENTS = 4 * 1024 * 1024
+"""Characters of arguments, all calls of a reply together."""
+MAX_EXTRAS = 1024 * 1024
+"""Characters of provider data that is kept for the next request."""
+
+_USABLE_ID = re.compile(r"[A-Za-z0-9_.:|-]{1,128}")
+_NO_TOOLS = re.compile(
+    r"does not support (tools|tool use|function)|tool choice requires|tool-call-parser|tools? (is|are) not supported",
+    re.IGNORECASE,
+)
+
+
+def refuses_tools(error: ProviderError | None) -> bool:
+    """Whether a refused request says that this server or model cannot take native tool calls."""
+    return error is not None and error.kind == "bad_request" and _NO_TOOLS.search(error.message) is not None
+
+
+# ------------------------------------------------------------------ strict JSON
+
+
+def strict_json(text: str) -> Json:
+    """Read JSON and refuse what only lenient readers accept.
+
+    Raises:
+        ValueError: syntax, trailing data, duplicate keys, NaN or infinity, more than `MAX_DEPTH`
+            levels, or half of a surrogate pair; the text is one clause for the model.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_number)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at character {error.pos}") from None
+    except RecursionError:
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
+    if _deeper_than(value, MAX_DEPTH):
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair in a string") from None
+    return value
+
+
+def parse_arguments(raw: str) -> tuple[JsonObject | None, str | None]:
+    """Argument text -> (object, None) or (None, why not). Blank text is an empty object.
+
+    A JSON string that itself holds an object is decoded once more: some servers encode twice,
+    and a string can never be valid arguments.
+    """
+    if not raw.strip():
+        return {}, None
+    try:
+        value = strict_json(raw)
+        if isinstance(value, str):
+            value = strict_json(value)
+    except ValueError as error:
+        return None, f"the arguments are not valid JSON: {error}"
+    if not isinstance(value, dict):
+        return None, f"the arguments must be a JSON object, not {_kind(value)}"
+    return value, None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"key {twice!r} appears twice")
+    return result
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:20]} is out of range")
+    return value
+
+
+def _deeper_than(value: Json, limit: int) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(limit):
+        children = (child for node in level for child in (node.values() if isinstance(node, dict) else node))
+        level = [child for child in children if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _kind(value: Json) -> str:
+    if value is None:
+        return "null"
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array"}
+    return names.get(type(value), "another type")
+
+
+# ------------------------------------------------------------------ folding
+
+
+@dataclass(slots=True)
+class _Pending:
+    """One call while its pieces arrive."""
+
+    id: str = ""
+    name: str = ""
+    parts: list[str] = field(default_factory=list)
+    extras: dict[str, Any] = field(default_factory=dict)
+    cut: bool = False
+
+
+class ReplyBuilder:
+    """Folds the deltas of one model call; `reply()` may be asked at any time.
+
+    `known_ids` are the call ids that the session already holds: a new call never repeats one.
+    """
+
+    def __init__(self, known_ids: Collection[str] = ()) -> None:
+        self._known_ids = known_ids
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._refusal: list[str] = []
+        self._calls: dict[int, _Pending] = {}
+        self._ignored: set[int] = set()
+        self._argument_size = 0
+        self._end: ReplyEnd | None = None
+
+    def add(self, delta: Delta) -> None:
+        """Take the next delta, in order. Retry ticks carry nothing of the reply."""
+        if isinstance(delta, TextDelta):
+            self._text.append(delta.text)
+        elif isinstance(delta, CallDelta):
+            self._add_call(delta)
+        elif isinstance(delta, ReasoningDelta):
+            self._reasoning.append(delta.text)
+        elif isinstance(delta, RefusalDelta):
+            self._refusal.append(delta.text)
+        elif isinstance(delta, ReplyEnd):
+            self._end = delta
+
+    def reply(self) -> Reply:
+        """The reply so far. Calls count only after an end without error; text is always kept."""
+        end = self._end or ReplyEnd()
+        complete = self._end is not None and end.error is None
+        calls, call_extras = self._finished_calls(end.finish) if complete else ((), {})
+        return Reply(
+            text="".join(self._text),
+            reasoning="".join(self._reasoning),
+            calls=calls,
+            finish=_finish(end, bool(calls)),
+            usage=end.usage,
+            error=end.error,
+            refusal="".join(self._refusal),
+            extras=_extras(end.extras, call_extras),
+        )
+
+    def _add_call(self, delta: CallDelta) -> None:
+        call = self._calls.get(delta.key)
+        if call is None:
+            if len(self._calls) >= MAX_CALLS:
+                self._ignored.add(delta.key)
+                return
+            call = self._calls[delta.key] = _Pending()
+        if delta.id:
+            call.id = delta.id
+        if delta.name:
+            call.name = delta.name
+        if delta.arguments:
+            self._argument_size += len(delta.arguments)
+            if self._argument_size > MAX_ARGUMENTS:
+                call.cut = True
+            else:
+                call.parts.append(delta.arguments)
+        if delta.extras:
+            call.extras.update(delta.extras)
+
+    def _finished_calls(self, finish: Finish | None) -> tuple[tuple[ToolCall, ...], dict[str, Any]]:
+        calls: list[ToolCall] = []
+        extras: dict[str, Any] = {}
+        taken = set(self._known_ids)
+        pending = list(self._calls.values())
+        for number, call in enumerate(pending, start=1):
+            last = number == len(pending)
+            call_id = _unique_id(call.id, taken)
+            taken.add(call_id)
+            error = self._excess() if last and self._ignored else None
+            calls.append(_tool_call(call, call_id, error, cut_short=last and finish == "length"))
+            if call.extras:
+                extras[call_id] = call.extras
+        return tuple(calls), extras
+
+    def _excess(self) -> str:
+        asked = len(self._calls) + len(self._ignored)
+        return (
+            f"this reply asked for {asked} calls and the limit is {MAX_CALLS}: call {MAX_CALLS} and all after it "
+            "were not run; ask for fewer at a time"
+        )
+
+
+def collect(deltas: Iterable[Delta], known_ids: Collection[str] = ()) -> Reply:
+    """Fold a finished list of deltas."""
+    builder = ReplyBuilder(known_ids)
+    for delta in deltas:
+        builder.add(delta)
+    return builder.reply()
+
+
+def _tool_call(call: _Pending, call_id: str, error: str | None, *, cut_short: bool) -> ToolCall:
+    raw = "".join(call.parts)
+    if error is None and call.cut:
+        error = f"the arguments are longer than {MAX_ARGUMENTS // 1024 // 1024} MiB"
+    if error is None and not call.name:
+        error = "the call names no tool"
+    if error is None and cut_short and not raw.strip():
+        error = "the reply was cut off before the arguments"
+    if error is not None:
+        return ToolCall(call_id, call.name, None, error, raw)
+    arguments, error = parse_arguments(raw)
+    return ToolCall(call_id, call.name, arguments, error, raw)
+
+
+def _unique_id(wanted: str, taken: Collection[str]) -> str:
+    if wanted not in taken and _USABLE_ID.fullmatch(wanted):
+        return wanted
+    number = 1
+    while f"tc_{number}" in taken:
+        number += 1
+    return f"tc_{number}"
+
+
+def _finish(end: ReplyEnd, has_calls: bool) -> Finish | None:
+    """Decide by content: labels are often wrong about calls. `length` stays, the person must learn why."""
+    if end.error is not None:
+        return None
+    if has_calls and end.finish != "length":
+        return "tool_calls"
+    return "stop" if end.finish == "tool_calls" and not has_calls else end.finish
+
+
+def _extras(reply: JsonObject, calls: dict[str, Any]) -> JsonObject:
+    extras = {**reply, "calls": calls} if calls else dict(reply)
+    if extras and len(json.dumps(extras)) > MAX_EXTRAS:
+        return {}
+    return extras

@@ -1,0 +1,56 @@
+"""Where the product keeps its files, and where its own data lies in a wheel and in a checkout."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+
+PROJECT_DIR = ".tui_agent"
+"""The folder of project files, in the root of a workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The folders of one user: `config` for what they write, `data` for sessions and trust, `state` for debug logs."""
+
+    config: Path
+    data: Path
+    state: Path
+
+    @property
+    def config_file(self) -> Path:
+        """The user's own configuration."""
+        return self.config / "config.toml"
+
+    @property
+    def sessions(self) -> Path:
+        """One folder per session."""
+        return self.data / "sessions"
+
+
+def user_paths(env: Mapping[str, str] | None = None) -> Paths:
+    """The folders of the current user, from XDG variables or their defaults; `TUI_AGENT_HOME` moves all three."""
+    env = os.environ if env is None else env
+    if home := env.get("TUI_AGENT_HOME"):
+        base = Path(home)
+        return Paths(base / "config", base / "data", base / "state")
+
+    def xdg(name: str, default: str) -> Path:
+        value = env.get(name, "")
+        # the XDG specification says that a relative path is to be ignored
+        root = Path(value) if os.path.isabs(value) else Path(env.get("HOME") or "~").expanduser() / default  # noqa: PTH117
+        return root / "tui_agent"
+
+    return Paths(
+        xdg("XDG_CONFIG_HOME", ".config"), xdg("XDG_DATA_HOME", ".local/share"), xdg("XDG_STATE_HOME", ".local/state")
+    )
+
+
+def own_file(name: str) -> Path:
+    """A data file of the product ("styles/app.tcss"): in the package of a wheel, beside it in a checkout."""
+    inside = PACKAGE / name
+    return inside if inside.exists() else PACKAGE.parent / name

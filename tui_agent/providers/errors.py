@@ -1,0 +1,276 @@
+"""What a server says when it fails -> `ProviderError`, one of a closed set of kinds.
+
+Pure. The wording decides before the status class: an overflow of the context may come as 400, 413,
+429, 500 or inside a 200, and needs compaction, never a plain retry. Nothing that leaves this module
+holds a configured key, a control character or a page of HTML.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import html
+import json
+import math
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from tui_agent.core.reply import refuses_tools
+from tui_agent.core.types import ErrorKind, Json, ProviderError
+
+MAX_BODY = 4096
+"""Bytes of an error body that are looked at."""
+MAX_MESSAGE = 500
+
+_REDACTED = "[redacted]"
+_KEY_SHAPES = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|AIza)[-_]?[A-Za-z0-9][A-Za-z0-9_\-]{14,}|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}",
+)
+_OVERFLOW = re.compile(
+    r"context[_ ]length|context (window|size|limit)|exceed_context_size|maximum context|prompt is too long"
+    r"|context the overflows|input token count|input is too long|reduce the length of the messages"
+    r"|too many input tokens|prompt token count|prompt too long|prompt contains \d+ tokens",
+    re.IGNORECASE,
+)
+_THROTTLE = re.compile(
+    r"please wait|tokens? per (min|day|hour)|requests? per (min|day|hour)|\bTPM\b|\bRPM\b|throttl|try again in|rate.?limit"
+    r"|too many requests|slow down",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(
+    r"insufficient[_ ](quota|balance|credit|funds)|billing|credit balance|exceeded your current quota|out of credits"
+    r"|payment required",
+    re.IGNORECASE,
+)
+_AUTH = re.compile(
+    r"invalid[_ ]api[_ ]key|invalid x-api-key|authentication|unauthenticated|unauthorized|permission_(denied|error)"
+    r"|incorrect api key|api key not valid",
+    re.IGNORECASE,
+)
+_OVERLOADED = re.compile(r"overloaded|over capacity|at capacity|unavailable|loading model", re.IGNORECASE)
+_LIMITED = re.compile(r"rate_limit|resource_exhausted|too_many_requests|throttl", re.IGNORECASE)
+_INVALID = re.compile(r"invalid_request|invalid_argument|badrequest|bad_request|not_found|unprocessable", re.IGNORECASE)
+_TEMPLATE = re.compile(r"must alternate|raise_exception|jinja|chat template", re.IGNORECASE)
+
+
+# ------------------------------------------------------------------ from a response
+
+
+def from_response(
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = (), now: float | None = None
+) -> ProviderError:
+    """The error of a response that is not 2xx. `body` may be cut; `now` is wall clock, for a dated Retry-After."""
+    secrets = tuple(secrets)
+    text = redact(body.decode("utf-8", "replace"), secrets)[:MAX_BODY]
+    fault = _read_text(text)
+    kind, retryable = _classify(status, fault)
+    message = _sentence(status, fault.message, kind)
+    return ProviderError(
+        kind=kind,
+        message=_tidy(redact(message, secrets)),
+        retryable=retryable,
+        retry_after=retry_after(headers, time.time() if now is None else now) or fault.retry_after,
+        status=status,
+    )
+
+
+def from_payload(payload: Json, secrets: Iterable[str] = ()) -> ProviderError:
+    """The error that a 200 response carries in its body or in one of its events."""
+    fault = _read_payload(payload)
+    kind, retryable = _classify(fault.status, fault)
+    message = _sentence(fault.status, fault.message, kind)
+    return ProviderError(kind, _tidy(redact(message, secrets)), retryable, fault.retry_after, fault.status)
+
+
+def redacted(error: ProviderError, secrets: Iterable[str]) -> ProviderError:
+    """The same error without any of `secrets` in its text."""
+    return replace(error, message=_tidy(redact(error.message, secrets)))
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """Replace every configured secret, and whatever looks like a key, by a mark."""
+    for secret in secrets:
+        if len(secret) >= 4:
+            text = text.replace(secret, _REDACTED)
+    return _KEY_SHAPES.sub(_REDACTED, text)
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds that the server asks to wait, or None when it does not say or says nonsense.
+
+    Milliseconds win over seconds; a date counts from `now` (wall clock).
+    """
+    millis = _positive(headers.get("retry-after-ms"))
+    if millis is not None:
+        return millis / 1000
+    value = headers.get("retry-after")
+    seconds = _positive(value)
+    if seconds is not None or value is None:
+        return seconds
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _positive(value: str | None) -> float | None:
+    try:
+        number = float(value) if value is not None else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+# ------------------------------------------------------------------ reading the body
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What an error body says: its message, every name it gives the error, and a status of its own."""
+
+    message: str
+    names: str = ""
+    status: int | None = None
+    retry_after: float | None = None
+
+
+def _read_text(text: str) -> _Fault:
+    try:
+        return _read_payload(json.loads(text))
+    except (ValueError, RecursionError):
+        pass
+    found = re.search(r'"(?:message|error|detail)"\s*:\s*"((?:[^"\\]|\\.)*)"?', text)
+    if found:
+        return _Fault(found.group(1))
+    if text.lstrip().startswith("<"):
+        title = re.search(r"<(title|h1)[^>]*>(.*?)</\1", text, re.IGNORECASE | re.DOTALL)
+        return _Fault(
+            html.unescape(re.sub(r"<[^>]*>", " ", title.group(2) if title else "a web page, not an API answer"))
+        )
+    return _Fault(text)
+
+
+def _read_payload(payload: Json) -> _Fault:
+    if isinstance(payload, list) and payload:
+        payload = payload[0]
+    if not isinstance(payload, dict):
+        return _Fault(_flat(payload))
+    error = payload.get("error")
+    if isinstance(error, str) and error:
+        return _Fault(error, names=_names(payload), status=_status(payload.get("code")))
+    inner = error if isinstance(error, dict) and error else payload
+    message = inner.get("message") or inner.get("detail") or inner.get("msg") or inner.get("error")
+    if not message and inner is not payload:
+        message = payload.get("message")
+    return _Fault(
+        message=_flat(message) if message else _flat(inner),
+        names=_names(inner),
+        status=_status(inner.get("code")) or _status(inner.get("status")) or _status(payload.get("code")),
+        retry_after=_delay(inner.get("details")),
+    )
+
+
+def _names(inner: Mapping[str, Json]) -> str:
+    values = [inner.get("type"), inner.get("code"), inner.get("status")]
+    metadata = inner.get("metadata")
+    if isinstance(metadata, dict):
+        values.append(metadata.get("error_type"))
+    return " ".join(value for value in values if isinstance(value, str))
+
+
+def _status(value: Json) -> int | None:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) == 3:
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600 else None
+
+
+def _delay(details: Json) -> float | None:
+    """The delay in Google's RetryInfo ("34s")."""
+    for detail in details if isinstance(details, list) else ():
+        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        if isinstance(delay, str):
+            return _positive(delay.removesuffix("s"))
+    return None
+
+
+def _flat(value: Json) -> str:
+    """Any JSON value as readable text: servers put objects where the message should be."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and isinstance(value.get("msg"), str):
+        place = ".".join(str(part) for part in value["loc"]) if isinstance(value.get("loc"), list) else ""
+        return f"{place}: {value['msg']}" if place else value["msg"]
+    if isinstance(value, dict) and len(value) == 1:
+        return _flat(next(iter(value.values())))
+    if isinstance(value, list):
+        return "; ".join(_flat(item) for item in value[:5])
+    return "" if value is None else json.dumps(value, ensure_ascii=False)[:MAX_MESSAGE]
+
+
+# ------------------------------------------------------------------ deciding
+
+
+def _classify(status: int | None, fault: _Fault) -> tuple[ErrorKind, bool]:
+    """(kind, may the same request succeed later). Wording first, then names, then the status."""
+    said = f"{fault.names} {fault.message}"
+    effective = fault.status if status is None or status < 400 else status
+    if effective not in {401, 403, 404} and _OVERFLOW.search(said) and not _THROTTLE.search(said):
+        return "context_length", False
+    if effective == 413 and not _THROTTLE.search(said):
+        return "context_length", False
+    if effective in {None, 400, 402, 403, 429} and _QUOTA.search(said):
+        return "rate_limit", False
+    if effective == 429:
+        return "rate_limit", True
+    if effective in {401, 402, 403}:
+        return "auth", False
+    if effective == 408:
+        return "network", True
+    if effective is not None and effective >= 500:
+        return ("bad_request", False) if _TEMPLATE.search(said) else ("server", True)
+    if _LIMITED.search(fault.names):
+        return "rate_limit", True
+    if _AUTH.search(said):
+        return "auth", False
+    if effective in {409, 425}:
+        return "server", True
+    if effective is not None:
+        return "bad_request", False
+    return _classify_unnumbered(said, fault.names)
+
+
+def _classify_unnumbered(said: str, names: str) -> tuple[ErrorKind, bool]:
+    """An error inside a 200 without a status of its own: a failure of the server unless it says otherwise."""
+    if _OVERLOADED.search(said):
+        return "server", True
+    if _THROTTLE.search(said):
+        return "rate_limit", True
+    return ("bad_request", False) if _INVALID.search(names) else ("server", True)
+
+
+def _sentence(status: int | None, detail: str, kind: ErrorKind) -> str:
+    where = f" (HTTP {status})" if status else ""
+    lead = {
+        "auth": f"the server refused the key{where}",
+        "rate_limit": f"the server limits requests{where}",
+        "context_length": f"the conversation does not fit the model's context{where}",
+        "server": f"the server failed{where}",
+        "network": f"the server gave up waiting{where}",
+        "protocol": f"the answer makes no sense{where}",
+        "bad_request": f"the server refused the request{where}",
+    }[kind]
+    detail = _tidy(detail)
+    sentence = f"{lead}: {detail}" if detail else lead
+    if kind == "bad_request" and status == 404 and not detail:
+        return f"{sentence}: check the endpoint's path"
+    if refuses_tools(ProviderError(kind, detail)):
+        return f'{sentence} (enable its tool parser, or set protocol = "json" in this profile)'
+    return sentence
+
+
+def _tidy(text: str) -> str:
+    """One line without control characters, cut to a readable length."""
+    text = "".join(char if char.isprintable() else " " for char in text[: 4 * MAX_MESSAGE])
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"

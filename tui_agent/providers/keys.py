@@ -1,0 +1,106 @@
+"""Where a profile's key comes from, and to whom it may be sent.
+
+The key is read when a request is made, so that a changed variable or a rotating command counts at
+once; it is never kept. A key goes only to the endpoint written beside it, over TLS or to this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import subprocess
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from tui_agent.core.profile import Profile
+from tui_agent.core.types import ConfigError
+
+COMMAND_TIMEOUT = 30.0
+"""Seconds that `api_key_cmd` may take."""
+
+
+async def read_key(profile: Profile, env: Mapping[str, str]) -> str | None:
+    """The key for one request, None when the profile needs none.
+
+    Raises:
+        ConfigError: there is no usable key; names its source and the next step, never the value.
+    """
+    if profile.api_key_cmd:
+        key = await _run(profile.api_key_cmd, profile.name)
+        return _checked(key, f"the output of api_key_cmd of profile {profile.name!r}", profile)
+    return read_key_variable(profile, env)
+
+
+def read_key_variable(profile: Profile, env: Mapping[str, str]) -> str | None:
+    """The key from `api_key_env`; None when the profile names no variable, or is local and it is empty.
+
+    Raises:
+        ConfigError: see `read_key`.
+    """
+    name = profile.api_key_env
+    if not name:
+        return None
+    key = env.get(name, "")
+    if not key:
+        if profile.local:
+            return None
+        raise ConfigError(
+            f"profile {profile.name!r} reads its key from {name}, and that variable is empty: export {name}=... first"
+        )
+    return _checked(key, f"the value of {name}", profile)
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL leads to this machine."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_header(name: str, value: str) -> None:
+    """Refuse a header that could not be sent or could smuggle another one in.
+
+    Raises:
+        ConfigError: names the header, not its value.
+    """
+    token = name.replace("-", "").replace("_", "")
+    if not (token.isascii() and token.isalnum() and value.isascii() and value.isprintable()):
+        raise ConfigError(f"the header {name!r} holds characters that a header may not have")
+
+
+def _checked(key: str, source: str, profile: Profile) -> str:
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ConfigError(f"{source} is no usable key: it holds a blank, a line break or a sign beyond ASCII")
+    endpoint = profile.endpoint or ""
+    if urlsplit(endpoint).scheme != "https" and not is_loopback(endpoint):
+        raise ConfigError(
+            f"profile {profile.name!r} would send its key unencrypted: use an https:// endpoint, or take the key out"
+        )
+    return key
+
+
+async def _run(argv: tuple[str, ...], profile: str) -> str:
+    what = f"api_key_cmd of profile {profile!r} ({argv[0]})"
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except OSError as error:
+        raise ConfigError(f"{what} cannot be run: {error.strerror}") from None
+    try:
+        async with asyncio.timeout(COMMAND_TIMEOUT):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        raise ConfigError(f"{what} took longer than {COMMAND_TIMEOUT:.0f} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    key = output.decode("utf-8", "replace").strip()
+    if process.returncode or not key:
+        raise ConfigError(f"{what} gave no key (exit {process.returncode})")
+    return key

@@ -1,0 +1,205 @@
+"""Ollama's own chat format: one JSON object per line.
+
+The native interface and not the compatible one, because only here the size of the context can be
+set (`generation.num_ctx`); the compatible one runs in whatever the server defaults to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tui_agent.core.profile import Profile
+from tui_agent.core.reply import collect
+from tui_agent.core.types import (
+    AssistantMessage,
+    CallDelta,
+    Delta,
+    Finish,
+    History,
+    Json,
+    Message,
+    ReasoningDelta,
+    ToolMessage,
+    ToolSpec,
+    Usage,
+)
+from tui_agent.providers import errors, http, vendors
+from tui_agent.providers.history import last_user, own_extras, repair, sendable_arguments, wire_name, wire_names
+from tui_agent.providers.openai_chat import argument_text
+from tui_agent.providers.text import Scrubber, TextStream
+from tui_agent.providers.vendors import Vendor
+from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, protocol_fault, tokens
+
+__all__ = ["WIRE", "build", "collect", "decoder", "stream"]
+
+NAME = "ollama-native"
+
+_TOP_LEVEL = frozenset({"think", "format", "keep_alive", "template", "logprobs", "top_logprobs", "truncate", "shift"})
+"""Settings that stand beside the messages; all others are model options."""
+_FINISH: Mapping[str, Finish] = {"stop": "stop", "length": "length", "load": "stop", "unload": "stop"}
+
+
+# ------------------------------------------------------------------ request
+
+
+def build(
+    history: History,
+    profile: Profile,
+    tools: Sequence[ToolSpec] = (),
+    *,
+    system: str = "",
+    vendor: Vendor | None = None,
+) -> dict[str, Any]:
+    """The body of one request; see `wire.Build`. Settings go to `options` except those of the format itself."""
+    vendor = vendor or vendors.rules(profile)
+    offered = tools if vendor.native_tools else ()
+    messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system.strip() else []
+    messages.extend(_messages(repair(history, bridge=vendor.bridge), profile, wire_names(tools)))
+    body: dict[str, Any] = {"model": profile.model, "messages": messages, "stream": True}
+    settings = vendors.parameters(vendor, profile.generation, tools=False)
+    given = settings.pop("options", {})
+    options = {**(given if isinstance(given, Mapping) else {})}
+    options.update({name: value for name, value in settings.items() if name not in _TOP_LEVEL})
+    if options:
+        body["options"] = options
+    body.update({name: value for name, value in settings.items() if name in _TOP_LEVEL})
+    if offered:
+        names = wire_names(offered)
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": names[spec.name],
+                    "description": spec.description,
+                    "parameters": dict(spec.parameters),
+                },
+            }
+            for spec in offered
+        ]
+    return body
+
+
+def _messages(messages: list[Message], profile: Profile, names: Mapping[str, str]) -> list[dict[str, Any]]:
+    loop_start = last_user(messages)
+    wire: list[dict[str, Any]] = []
+    for at, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            name = names.get(message.name) or wire_name(message.name)
+            wire.append({"role": "tool", "tool_name": name, "content": message.text, "tool_call_id": message.call_id})
+        elif isinstance(message, AssistantMessage):
+            wire.append(_assistant(message, names))
+            if message.reasoning and at > loop_start and own_extras(message, profile):
+                wire[-1]["thinking"] = message.reasoning
+        else:
+            wire.append({"role": "user", "content": message.text})
+    return wire
+
+
+def _assistant(message: AssistantMessage, names: Mapping[str, str]) -> dict[str, Any]:
+    wire: dict[str, Any] = {"role": "assistant", "content": message.text if message.text.strip() else ""}
+    if message.calls:
+        wire["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": names.get(call.name) or wire_name(call.name),
+                    "arguments": dict(sendable_arguments(call)),
+                },
+            }
+            for call in message.calls
+        ]
+    return wire
+
+
+# ------------------------------------------------------------------ response
+
+
+class LineReader:
+    """Lines of a chat response -> deltas."""
+
+    def __init__(self, real_names: Mapping[str, str], offered: Sequence[str] | None) -> None:
+        self.finish: Finish | None = None
+        self.ended = False
+        self._real_names = real_names
+        self._text = TextStream(offered)
+        self._reasoning = Scrubber()
+        self._calls = 0
+        self._thought = False
+        self._last: Mapping[str, Any] = {}
+
+    def read(self, event: str, value: Json, out: list[Delta]) -> None:
+        """Take one line; see `wire.Reader`."""
+        if not isinstance(value, dict):
+            raise protocol_fault("a line of the stream is not an object", retryable=True)
+        if value.get("error"):
+            raise WireFault(errors.from_payload(value))
+        message = value.get("message")
+        if isinstance(message, dict):
+            self._message(message, out)
+        if value.get("done") is True:
+            self._last = value
+            label = value.get("done_reason")
+            self.finish = _FINISH.get(label, "unknown") if isinstance(label, str) else "stop"
+            self.ended = True
+
+    def _message(self, message: Mapping[str, Any], out: list[Delta]) -> None:
+        thinking = message.get("thinking")
+        if isinstance(thinking, str) and (thinking := self._reasoning.feed(thinking)):
+            self._thought = True
+            out.append(ReasoningDelta(thinking))
+        content = message.get("content")
+        if isinstance(content, str) and content:
+            out.extend(self._text.feed(content))
+        calls = message.get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
+            function = call.get("function") if isinstance(call, dict) else None
+            if isinstance(function, dict):
+                self._call(call, function, out)
+
+    def _call(self, call: Mapping[str, Any], function: Mapping[str, Any], out: list[Delta]) -> None:
+        """Calls come whole; ids are new and not every version sends them."""
+        call_id, name = call.get("id"), function.get("name")
+        name = name if isinstance(name, str) else ""
+        out.append(
+            CallDelta(
+                self._calls,
+                call_id if isinstance(call_id, str) else "",
+                self._real_names.get(name, name),
+                argument_text(function.get("arguments")),
+            )
+        )
+        self._calls += 1
+
+    # -------------------------------------------------------------- end
+
+    def rest(self, *, want_calls: bool) -> list[Delta]:
+        """See `wire.Reader`."""
+        return self._text.finish(want_calls=want_calls and not self._calls)
+
+    def usage(self) -> Usage | None:
+        """Counts of the last line; a prompt that was cached whole may have none."""
+        if "prompt_eval_count" not in self._last and "eval_count" not in self._last:
+            return None
+        return Usage(tokens(self._last.get("prompt_eval_count")), tokens(self._last.get("eval_count")))
+
+    def extras(self) -> dict[str, Any]:
+        """Marks a message whose thinking this server may be sent again."""
+        return {"thinking": True} if self._thought else {}
+
+
+def decoder(profile: Profile, tools: Sequence[ToolSpec] = ()) -> Decoder:
+    """A decoder for one response. `options.text_tool_calls` reads calls written as text."""
+    names = wire_names(tools)
+    offered = [spec.name for spec in tools] if profile.options.get("text_tool_calls") is True else None
+    return Decoder(Frames(lines=True), LineReader({wire: real for real, wire in names.items()}, offered))
+
+
+def _headers(key: str | None) -> Mapping[str, str]:
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
+WIRE = Wire(NAME, "/api/chat", build, decoder, _headers)
+stream = partial(http.stream, WIRE)

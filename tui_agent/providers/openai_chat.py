@@ -1,0 +1,428 @@
+"""The chat completions format: OpenAI, and what nearly every other server speaks.
+
+`build` makes the request body, `decoder` reads the response; both are pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+from tui_agent.core.profile import Profile
+from tui_agent.core.reply import collect
+from tui_agent.core.types import (
+    AssistantMessage,
+    CallDelta,
+    Delta,
+    Finish,
+    History,
+    Json,
+    Message,
+    ProviderError,
+    ReasoningDelta,
+    RefusalDelta,
+    ToolCall,
+    ToolMessage,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
+from tui_agent.providers import errors, http, vendors
+from tui_agent.providers.history import (
+    last_user,
+    own_extras,
+    repair,
+    safe_id,
+    sendable_arguments,
+    short_id,
+    wire_name,
+    wire_names,
+)
+from tui_agent.providers.text import Scrubber, TextStream
+from tui_agent.providers.vendors import Vendor
+from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, protocol_fault, tokens
+
+__all__ = ["WIRE", "build", "collect", "decoder", "stream"]
+
+NAME = "openai-chat"
+NO_SIGNATURE = "skip_thought_signature_validator"
+"""What Gemini documents for calls that another model made."""
+
+_Body: TypeAlias = dict[str, Any]
+
+_FINISH: Mapping[str, Finish] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "eos": "stop",
+    "tool_calls": "tool_calls",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "sensitive": "content_filter",
+    "refusal": "refusal",
+}
+_OWN_OBJECTS = frozenset({"chat.completion", "chat.completion.chunk", ""})
+_FAILED = frozenset(
+    {"error", "abort", "aborted", "network_error", "insufficient_system_resource", "malformed_function_call"}
+)
+
+
+# ------------------------------------------------------------------ request
+
+
+def build(
+    history: History,
+    profile: Profile,
+    tools: Sequence[ToolSpec] = (),
+    *,
+    system: str = "",
+    vendor: Vendor | None = None,
+) -> _Body:
+    """The body of one request; see `wire.Build`."""
+    vendor = vendor or vendors.rules(profile)
+    offered = tools if vendor.native_tools else ()
+    messages = repair(history, bridge=vendor.bridge)
+    body: _Body = {"model": profile.model, "messages": [], "stream": True}
+    if vendor.stream_usage:
+        body["stream_options"] = {"include_usage": True}
+    if system.strip():
+        body["messages"].append({"role": "system", "content": system})
+    body["messages"].extend(_messages(messages, profile, vendor, wire_names(tools)))
+    if offered:
+        names = wire_names(offered)
+        body["tools"] = [_tool(spec, names[spec.name]) for spec in offered]
+    return {**vendors.parameters(vendor, profile.generation, tools=bool(offered)), **body}
+
+
+def _tool(spec: ToolSpec, name: str) -> _Body:
+    function = {"name": name, "description": spec.description, "parameters": dict(spec.parameters)}
+    return {"type": "function", "function": function}
+
+
+def _messages(messages: list[Message], profile: Profile, vendor: Vendor, names: Mapping[str, str]) -> list[_Body]:
+    loop_start = last_user(messages)
+    ids: dict[str, str] = {}
+    wire: list[_Body] = []
+    for at, message in enumerate(messages):
+        if isinstance(message, UserMessage):
+            wire.append({"role": "user", "content": message.text})
+        elif isinstance(message, ToolMessage):
+            wire.append({"role": "tool", "tool_call_id": ids[message.call_id], "content": message.text})
+        else:
+            own = own_extras(message, profile)
+            ids.update({call.id: _wire_id(call.id, vendor, made_here=bool(own)) for call in message.calls})
+            wire.append(_assistant(message, own, vendor, names, ids, in_loop=at > loop_start))
+    return wire
+
+
+def _assistant(
+    message: AssistantMessage,
+    own: Mapping[str, Any],
+    vendor: Vendor,
+    names: Mapping[str, str],
+    ids: Mapping[str, str],
+    *,
+    in_loop: bool,
+) -> _Body:
+    text = message.text if message.text.strip() else None
+    wire: _Body = {"role": "assistant", "content": text}
+    if message.calls:
+        members = own.get("calls") or {}
+        wire["tool_calls"] = [_call(call, names, ids, members.get(call.id) or {}) for call in message.calls]
+        if vendor.signatures and in_loop:
+            _sign(wire["tool_calls"][0])
+        if vendor.reasoning_back and in_loop:
+            wire["reasoning_content"] = message.reasoning
+    if vendor.foreign_members:
+        wire.update({name: own[name] for name in ("reasoning_details", "thinking_blocks") if own.get(name)})
+    return wire
+
+
+def _call(call: ToolCall, names: Mapping[str, str], ids: Mapping[str, str], members: Mapping[str, Any]) -> _Body:
+    arguments = json.dumps(sendable_arguments(call), ensure_ascii=False)
+    function = {"name": names.get(call.name) or wire_name(call.name), "arguments": arguments}
+    return {**members, "id": ids[call.id], "type": "function", "function": function}
+
+
+def _sign(call: _Body) -> None:
+    """Gemini refuses a step whose first call has no signature, also when another model made the call."""
+    extra = call.get("extra_content")
+    makers = extra.values() if isinstance(extra, dict) else ()
+    if not any(isinstance(maker, dict) and maker.get("thought_signature") for maker in makers):
+        call["extra_content"] = {"google": {"thought_signature": NO_SIGNATURE}}
+
+
+def _wire_id(call_id: str, vendor: Vendor, *, made_here: bool) -> str:
+    if vendor.short_ids:
+        return short_id(call_id)
+    return call_id if made_here else safe_id(call_id)
+
+
+# ------------------------------------------------------------------ response
+
+
+class _Calls:
+    """Which call a fragment belongs to: servers disagree about index and id, and repeat or omit both."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._by_index: dict[int, int] = {}
+        self._by_id: dict[tuple[int | None, str], int] = {}
+        self._with_id: set[int | None] = set()
+        self._last: int | None = None
+        self._names: dict[int, str] = {}
+        self._arguments: dict[int, list[str]] = {}
+
+    def key(self, index: int | None, call_id: str, name: str, arguments: str, *, fresh: bool) -> int:
+        """The key of the call. `fresh`: an earlier entry of the same list was already a call of its own."""
+        known = self._find(index, call_id, name, arguments, fresh=fresh)
+        key = self.count if known is None else known
+        if known is None:
+            self.count += 1
+            self._arguments[key] = []
+        if index is not None:
+            self._by_index[index] = key
+        if call_id:
+            self._by_id[index, call_id] = key
+            self._with_id.add(index)
+        if name:
+            self._names[key] = name
+        if arguments:
+            self._arguments[key].append(arguments)
+        self._last = key
+        return key
+
+    def _find(self, index: int | None, call_id: str, name: str, arguments: str, *, fresh: bool) -> int | None:
+        if call_id:
+            found = self._by_id.get((index, call_id))
+            if found is not None or index in self._with_id:
+                return found
+        found = self._last if index is None else self._by_index.get(index)
+        if found is None or (call_id and index is None):
+            return None
+        if index is None and name and fresh:
+            return None
+        if call_id or not name:
+            return found
+        return None if self._starts_over(found, name, arguments) else found
+
+    def _starts_over(self, key: int, name: str, arguments: str) -> bool:
+        """Whether a fragment without an id is a new call: another name, or more after complete arguments."""
+        if self._names.get(key, name) != name:
+            return True
+        return bool(arguments.strip()) and _complete(self._arguments[key])
+
+
+def _complete(pieces: Sequence[str]) -> bool:
+    if not pieces or not pieces[-1].rstrip().endswith("}"):
+        return False
+    try:
+        return isinstance(json.loads("".join(pieces)), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+class ChatReader:
+    """Chunks of a chat completion (or one whole completion) -> deltas."""
+
+    def __init__(self, real_names: Mapping[str, str], offered: Sequence[str] | None) -> None:
+        self.finish: Finish | None = None
+        self.ended = False
+        self._real_names = real_names
+        self._text = TextStream(offered)
+        self._reasoning = Scrubber()
+        self._plain_reasoning = False
+        self._calls = _Calls()
+        self._legacy: int | None = None
+        self._refused = False
+        self._usage: Mapping[str, Any] | None = None
+        self._details: dict[str, dict[Any, dict[str, Any]]] = {}
+
+    def read(self, event: str, value: Json, out: list[Delta]) -> None:
+        """Take one chunk; see `wire.Reader`."""
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if not isinstance(value, dict):
+            if value is None:
+                return
+            raise protocol_fault("an event of the stream is not an object", retryable=True)
+        choices = value.get("choices")
+        if value.get("error") or event == "error" or value.get("object") == "error":
+            raise WireFault(errors.from_payload(value))
+        usage = value.get("usage")
+        if usage is None and "x_groq" in value and isinstance(value["x_groq"], dict):
+            usage = value["x_groq"].get("usage")
+        if isinstance(usage, dict):
+            self._usage = usage
+        if isinstance(choices, list):
+            for choice in choices:
+                if isinstance(choice, dict) and not choice.get("index"):
+                    self._choice(choice, out)
+        elif value.keys() & {"object", "detail", "message"} and value.get("object") not in _OWN_OBJECTS:
+            raise WireFault(errors.from_payload(value))
+
+    def _choice(self, choice: Mapping[str, Any], out: list[Delta]) -> None:
+        delta = choice.get("delta") or choice.get("message")
+        if isinstance(delta, dict):
+            self._delta(delta, out)
+        label = choice.get("finish_reason")
+        if isinstance(label, str) and label:
+            label = label.lower()
+            if label in _FAILED:
+                raise WireFault(ProviderError("server", f"the server ended the reply with {label!r}", retryable=True))
+            self.finish = _FINISH.get(label, "unknown")
+        elif "message" in choice and self.finish is None:
+            self.finish = "stop"
+        if self._refused and self.finish == "stop":
+            self.finish = "refusal"
+
+    def _delta(self, delta: Mapping[str, Any], out: list[Delta]) -> None:
+        if len(delta) > 1 or "content" not in delta:
+            self._thoughts(delta, out)
+        content = delta.get("content")
+        if isinstance(content, str):
+            if content:
+                out.extend(self._text.feed(content))
+        elif isinstance(content, list):
+            self._parts(content, out)
+        refusal = delta.get("refusal")
+        if isinstance(refusal, str) and refusal:
+            self._refused = True
+            out.append(RefusalDelta(refusal))
+        calls = delta.get("tool_calls")
+        if isinstance(calls, list) and calls:
+            self._tool_calls(calls, out)
+        elif isinstance(legacy := delta.get("function_call"), dict):
+            self._function_call(legacy, out)
+
+    def _parts(self, parts: list[Json], out: list[Delta]) -> None:
+        for part in parts:
+            if not isinstance(part, dict):
+                continue
+            if part.get("type") == "thinking":
+                thinking = part.get("thinking")
+                pieces = thinking if isinstance(thinking, list) else [{"text": thinking}]
+                self._think(
+                    "".join(p["text"] for p in pieces if isinstance(p, dict) and isinstance(p.get("text"), str)), out
+                )
+            elif isinstance(part.get("text"), str):
+                out.extend(self._text.feed(part["text"]))
+
+    # -------------------------------------------------------------- reasoning
+
+    def _thoughts(self, delta: Mapping[str, Any], out: list[Delta]) -> None:
+        """Show reasoning once: the same text may come as a string and as details to keep."""
+        plain = delta.get("reasoning_content") or delta.get("reasoning")
+        if isinstance(plain, str) and plain:
+            self._plain_reasoning = True
+            self._think(plain, out)
+        for member, text_key in (("reasoning_details", "text"), ("thinking_blocks", "thinking")):
+            blocks = delta.get(member)
+            if isinstance(blocks, list):
+                shown = "".join(self._keep(member, text_key, block) for block in blocks if isinstance(block, dict))
+                if not self._plain_reasoning:
+                    self._think(shown, out)
+
+    def _keep(self, member: str, text_key: str, block: Mapping[str, Any]) -> str:
+        """Merge a piece of a reasoning block into what goes back; returns its text."""
+        kept = self._details.setdefault(member, {}).setdefault(block.get("index") or 0, {})
+        for name, value in block.items():
+            if name in {text_key, "summary", "data"} and isinstance(value, str):
+                kept[name] = kept.get(name, "") + value
+            elif value is not None:
+                kept[name] = value
+        text = block.get(text_key) or block.get("summary")
+        return text if isinstance(text, str) else ""
+
+    def _think(self, text: str, out: list[Delta]) -> None:
+        text = self._reasoning.feed(text)
+        if text:
+            out.append(ReasoningDelta(text))
+
+    # -------------------------------------------------------------- calls
+
+    def _tool_calls(self, entries: list[Json], out: list[Delta]) -> None:
+        fresh = False
+        for entry in entries:
+            if not isinstance(entry, dict):
+                continue
+            function = entry.get("function")
+            function = function if isinstance(function, dict) else {}
+            index, call_id, name = entry.get("index"), _string(entry.get("id")), _string(function.get("name"))
+            index = index if isinstance(index, int) and not isinstance(index, bool) else None
+            arguments = argument_text(function.get("arguments"))
+            key = self._calls.key(index, call_id, name, arguments, fresh=fresh)
+            members = {member: entry[member] for member in entry if member not in {"index", "id", "type", "function"}}
+            out.append(CallDelta(key, call_id, self._real_names.get(name, name), arguments, members))
+            fresh = True
+
+    def _function_call(self, function: Mapping[str, Any], out: list[Delta]) -> None:
+        """The field of 2023: one call, never an id. Servers that send both fields mean the same call."""
+        if self._legacy is None:
+            if self._calls.count:
+                return
+            self._legacy = self._calls.key(None, "", "", "", fresh=False)
+        name = _string(function.get("name"))
+        arguments = argument_text(function.get("arguments"))
+        out.append(CallDelta(self._legacy, "", self._real_names.get(name, name), arguments))
+
+    # -------------------------------------------------------------- end
+
+    def rest(self, *, want_calls: bool) -> list[Delta]:
+        """See `wire.Reader`."""
+        return self._text.finish(want_calls=want_calls and not self._calls.count)
+
+    def usage(self) -> Usage | None:
+        """The last counts that were sent: servers repeat running totals."""
+        counts = self._usage
+        if counts is None:
+            return None
+        prompt, completion = counts.get("prompt_tokens_details"), counts.get("completion_tokens_details")
+        prompt = prompt if isinstance(prompt, dict) else {}
+        completion = completion if isinstance(completion, dict) else {}
+        cached = tokens(prompt.get("cached_tokens"))
+        return Usage(
+            input_tokens=tokens(counts.get("prompt_tokens")),
+            output_tokens=tokens(counts.get("completion_tokens")),
+            cached_tokens=tokens(counts.get("prompt_cache_hit_tokens")) if cached is None else cached,
+            cache_write_tokens=tokens(prompt.get("cache_write_tokens")),
+            reasoning_tokens=tokens(completion.get("reasoning_tokens")),
+        )
+
+    def extras(self) -> dict[str, Any]:
+        """Reasoning blocks with their signatures; members of calls travel with the calls."""
+        return {member: list(blocks.values()) for member, blocks in self._details.items()}
+
+
+def _string(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def argument_text(value: Json) -> str:
+    """Fragments are text; some servers send the finished object instead."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def decoder(profile: Profile, tools: Sequence[ToolSpec] = ()) -> Decoder:
+    """A decoder for one response. `options.text_tool_calls` reads calls written as text."""
+    names = wire_names(tools)
+    offered = [spec.name for spec in tools] if profile.options.get("text_tool_calls") is True else None
+    return Decoder(Frames(), ChatReader({wire: real for real, wire in names.items()}, offered))
+
+
+def _headers(key: str | None) -> Mapping[str, str]:
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
+WIRE = Wire(NAME, "/chat/completions", build, decoder, _headers)
+stream = partial(http.stream, WIRE)

@@ -1,0 +1,233 @@
+"""The visible text of a streaming reply: reasoning written inline, and calls written as text.
+
+Pure and incremental. `<think>` is split off only at the very start of a reply; calls written as
+text are recognised only when the profile asks for it, only for offered tools, and only as the tail
+of the reply. Whatever was held back and turns out to be something else comes out as text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from typing import Any
+
+from tui_agent.core.reply import strict_json
+from tui_agent.core.types import CallDelta, Delta, ReasoningDelta, TextDelta
+
+_OPEN, _CLOSE = "<think>", "</think>"
+_MARKERS = ("<tool_call>", "[TOOL_CALLS]", "<function=")
+_TAGGED = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+_FUNCTION = re.compile(r"\s*<function=([^>\s]+)>(.*)</function>\s*", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=([^>\s]+)>(.*?)</parameter>(?=\s*(?:<parameter=|$))", re.DOTALL)
+_FENCE_START = re.compile(r"```[ \t]*(?:json|tool_call|tool)?[ \t]*\n\s*[\[{]")
+_FENCE_HEAD = re.compile(r"`{1,3}|```[ \t]*[a-z_]*[ \t]*(\n\s*)?")
+_LOOKAHEAD = 64
+
+
+class Scrubber:
+    """Joins surrogate pairs that were cut between two pieces and replaces lone halves."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, text: str) -> str:
+        """The piece as valid text; half of a pair at its end waits for the next piece."""
+        if text.isascii() and not self._half:
+            return text
+        text, self._half = self._half + text, ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return scrub(text)
+
+    def finish(self) -> str:
+        """What stands for a half that never met its other half."""
+        rest, self._half = self._half, ""
+        return "\ufffd" if rest else ""
+
+
+def scrub(text: str) -> str:
+    """The text with surrogate pairs joined and lone halves replaced, so that it can be encoded."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+class TextStream:
+    """Splits the content of one reply into text, reasoning and, at the end, calls.
+
+    `offered` holds the names of the offered tools when calls written as text are wanted, else None.
+    """
+
+    def __init__(self, offered: Collection[str] | None = None) -> None:
+        self._offered = offered
+        self._scrubber = Scrubber()
+        self._state = "start"
+        self._buffer = ""
+        self._held: list[str] | None = None
+        self._said = False
+
+    def feed(self, text: str) -> list[Delta]:
+        """Take the next piece of content."""
+        text = self._scrubber.feed(text)
+        if self._state == "text":
+            return self._visible(text)
+        return self._split(text)
+
+    def finish(self, *, want_calls: bool) -> list[Delta]:
+        """End of the reply: what is still held back. Calls only when `want_calls`."""
+        deltas = self.feed(self._scrubber.finish())
+        rest, self._buffer = self._buffer, ""
+        if self._state == "think":
+            return [*deltas, ReasoningDelta(rest)] if rest else deltas
+        held = "".join(self._held or []) + rest
+        if not held:
+            return deltas
+        calls = text_calls(held, self._offered) if want_calls and self._offered else []
+        if not calls:
+            return [*deltas, TextDelta(held)]
+        return [*deltas, *(CallDelta(key, name=name, arguments=raw) for key, (name, raw) in enumerate(calls))]
+
+    # -------------------------------------------------------------- inline reasoning
+
+    def _split(self, text: str) -> list[Delta]:
+        self._buffer += text
+        if self._state == "start":
+            return self._at_start()
+        if self._state == "think":
+            return self._thinking()
+        return self._after() if self._state == "after" else self._opening(self._buffer)
+
+    def _at_start(self) -> list[Delta]:
+        begin = self._buffer.lstrip()
+        if begin.startswith(_OPEN):
+            self._buffer = begin.removeprefix(_OPEN)
+            self._state = "think"
+            return self._thinking()
+        if _OPEN.startswith(begin) and len(self._buffer) < _LOOKAHEAD:
+            return []
+        return self._plain(self._buffer)
+
+    def _thinking(self) -> list[Delta]:
+        thought, closed, rest = self._buffer.partition(_CLOSE)
+        if closed:
+            self._buffer = rest
+            self._state = "after"
+            return [*self._reasoning(thought), *self._after()]
+        keep = _overlap(thought, _CLOSE)
+        self._buffer = thought[len(thought) - keep :]
+        return self._reasoning(thought[: len(thought) - keep])
+
+    def _reasoning(self, thought: str) -> list[Delta]:
+        if not self._said:  # an empty block must not open a panel
+            thought = thought.lstrip()
+        self._said = self._said or bool(thought)
+        return [ReasoningDelta(thought)] if thought else []
+
+    def _after(self) -> list[Delta]:
+        text = self._buffer.lstrip()
+        self._buffer = ""
+        return self._plain(text) if text else []
+
+    def _plain(self, text: str) -> list[Delta]:
+        self._state = "text"
+        self._buffer = ""
+        return self._visible(text) if self._offered is None else self._opening(text)
+
+    # -------------------------------------------------------------- calls written as text
+
+    def _visible(self, text: str) -> list[Delta]:
+        if self._offered is None:
+            return [TextDelta(text)] if text else []
+        if self._held is not None:
+            self._held.append(text)
+            return []
+        text = self._buffer + text
+        starts = [at for at in (text.find(marker) for marker in _MARKERS) if at >= 0]
+        if starts:
+            cut = min(starts)
+            self._buffer = ""
+            self._held = [text[cut:]]
+        else:
+            cut = len(text) - max(_overlap(text, marker) for marker in _MARKERS)
+            self._buffer = text[cut:]
+        return [TextDelta(text[:cut])] if cut else []
+
+    def _opening(self, text: str) -> list[Delta]:
+        """A reply that is nothing but one JSON object, bare or fenced, may be a call: hold it whole."""
+        begin = text.lstrip()
+        if len(text) < _LOOKAHEAD and (not begin or _FENCE_HEAD.fullmatch(begin)):
+            self._state = "opening"
+            self._buffer = text
+            return []
+        self._state = "text"
+        self._buffer = ""
+        if begin.startswith("{") or _FENCE_START.match(begin):
+            self._held = [text]
+            return []
+        return self._visible(text)
+
+
+def text_calls(text: str, offered: Collection[str]) -> list[tuple[str, str]]:
+    """(name, argument text) of each call that the whole of `text` consists of; empty if it is anything else."""
+    tagged = _TAGGED.findall(text)
+    if tagged and not _TAGGED.sub("", text).strip():
+        found = [_tagged_call(body) for body in tagged]
+    elif function := _FUNCTION.fullmatch(text):
+        found = [_xml_call(function)]
+    else:
+        found = _json_calls(_unfenced(text.strip().removeprefix("[TOOL_CALLS]")))
+    calls = [call for call in found if call is not None and call[0] in offered]
+    return calls if calls and len(calls) == len(found) else []
+
+
+def _unfenced(text: str) -> str:
+    head, _, body = text.partition("\n")
+    fenced = head.removeprefix("```").strip() in {"", "json", "tool_call", "tool"}
+    if head.startswith("```") and fenced and body.endswith("```"):
+        return body.removesuffix("```")
+    return text
+
+
+def _tagged_call(body: str) -> tuple[str, str] | None:
+    function = _FUNCTION.fullmatch(body)
+    if function:
+        return _xml_call(function)
+    calls = _json_calls(body)
+    return calls[0] if len(calls) == 1 else None
+
+
+def _xml_call(function: re.Match[str]) -> tuple[str, str] | None:
+    """Values are raw text: one newline after the opening and one before the closing mark is framing."""
+    name, body = function.groups()
+    if _PARAMETER.sub("", body).strip():
+        return None
+    values = {key: value.removeprefix("\n").removesuffix("\n") for key, value in _PARAMETER.findall(body)}
+    return name, json.dumps(values, ensure_ascii=False)
+
+
+def _json_calls(body: str) -> list[tuple[str, str] | None]:
+    try:
+        value = strict_json(body)
+    except ValueError:
+        return []
+    return [_json_call(item) for item in (value if isinstance(value, list) else [value])]
+
+
+def _json_call(item: Any) -> tuple[str, str] | None:
+    if not isinstance(item, dict) or not isinstance(item.get("name"), str):
+        return None
+    arguments = item.get("arguments", item.get("parameters", {}))
+    if isinstance(arguments, str):
+        return item["name"], arguments
+    return item["name"], json.dumps(arguments, ensure_ascii=False)
+
+
+def _overlap(text: str, marker: str) -> int:
+    """Length of the longest end of `text` that `marker` begins with."""
+    for length in range(min(len(text), len(marker) - 1), 0, -1):
+        if text.endswith(marker[:length]):
+            return length
+    return 0

@@ -1,0 +1,111 @@
+"""The one table of actions: palette, slash commands, keys, leader keys, footer hints and help come from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Scope: TypeAlias = Literal["app", "composer", "dialog"]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing a person can do.
+
+    `keys` are Textual key names, tried before the focused widget when `priority` is set; `leader` is the
+    key behind Ctrl+X; `slash` the command in the composer; `hint` the word in the footer. Actions of
+    another scope than "app" are carried out by the widget they belong to and stand here for the help.
+    """
+
+    id: str
+    title: str
+    keys: tuple[str, ...] = ()
+    leader: str | None = None
+    slash: str | None = None
+    hint: str = ""
+    scope: Scope = "app"
+    priority: bool = False
+    listed: bool = True
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("composer.send", "Send the message", ("enter",), hint="send", scope="composer"),
+    Action("composer.newline", "New line", ("ctrl+j", "shift+enter", "alt+enter"), hint="new line", scope="composer"),
+    Action("composer.yank", "Bring back what was put away", ("ctrl+y",), scope="composer"),
+    Action("ui.interrupt", "Stop, put the draft away, or quit", ("ctrl+c",), hint="stop", priority=True, listed=False),
+    Action("agent.stop", "Stop the turn", slash="/stop", leader="."),
+    Action("ui.back", "Close or go back", ("escape",), listed=False),
+    Action("ui.palette", "Commands", ("f2", "ctrl+p"), slash="/commands", hint="commands", priority=True),
+    Action("ui.help", "Keys and commands", ("f1",), "?", "/help", priority=True),
+    Action("ui.leader", "More keys", ("ctrl+x",), hint="more", priority=True, listed=False),
+    Action("provider.switch", "Switch provider", leader="p", slash="/provider"),
+    Action("model.switch", "Switch model", leader="m", slash="/model"),
+    Action("pane.files", "Files, changes and plan", ("ctrl+t",), "f", "/files", priority=True),
+    Action("pane.next", "Next pane", ("tab",), "tab", listed=False),
+    Action("view.details", "Fold or unfold details", ("ctrl+o",), "o", "/details", priority=True),
+    Action("scroll.up", "Scroll up", ("pageup",), priority=True, listed=False),
+    Action("scroll.down", "Scroll down", ("pagedown",), priority=True, listed=False),
+    Action("scroll.half_up", "Scroll half a page up", ("ctrl+up",), priority=True, listed=False),
+    Action("scroll.half_down", "Scroll half a page down", ("ctrl+down",), priority=True, listed=False),
+    Action("scroll.home", "To the first line", ("ctrl+home",), slash="/top", priority=True),
+    Action("scroll.end", "To the newest line", ("ctrl+end",), slash="/bottom", priority=True),
+    Action("copy.answer", "Copy the last answer", leader="y", slash="/copy"),
+    Action("ui.redraw", "Draw the screen anew", ("ctrl+l",), slash="/redraw", priority=True),
+    Action("app.suspend", "Suspend to the shell", ("ctrl+z",), slash="/suspend", priority=True),
+    Action("app.quit", "Quit", ("ctrl+q", "ctrl+d"), "q", "/quit"),
+    Action("dialog.yes", "Yes: apply or run exactly this", ("y",), scope="dialog"),
+    Action("dialog.no", "No, with a reason if you like", ("n",), scope="dialog"),
+    Action("dialog.skip", "Skip for now", ("s",), scope="dialog"),
+    Action("dialog.stop", "No, and stop the turn", ("escape", "ctrl+c"), scope="dialog"),
+    Action("dialog.hunk", "Next or previous hunk", ("]", "["), scope="dialog"),
+)
+
+BY_ID = {action.id: action for action in ACTIONS}
+BY_SLASH = {action.slash: action for action in ACTIONS if action.slash}
+
+_WORDS = {
+    "escape": "Esc",
+    "enter": "Enter",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "tab": "Tab",
+    "home": "Home",
+    "end": "End",
+    "up": "Up",
+    "down": "Down",
+    "ctrl": "Ctrl",
+    "alt": "Alt",
+    "shift": "Shift",
+}
+
+
+def key_name(key: str) -> str:
+    """A Textual key name as people write it: "ctrl+x" is Ctrl+X, "f2" is F2."""
+    parts = key.split("+") if key != "+" else [key]
+    if len(parts) == 1:
+        return _WORDS.get(key, key.upper() if len(key) > 1 else key)
+    return "+".join(_WORDS.get(p, p.upper()) for p in parts)
+
+
+def keys_of(action: Action) -> str:
+    """The keys of an action in one short text; a leader key when it has no other."""
+    names = [key_name(key) for key in action.keys]
+    if action.leader:
+        names.append(f"Ctrl+X {key_name(action.leader)}")
+    return ", ".join(names)
+
+
+def clashes(actions: Iterable[Action] = ACTIONS) -> list[str]:
+    """Keys, leader keys and commands that two actions of one scope claim, as sentences."""
+    taken: dict[tuple[str, str], str] = {}
+    out = []
+    for action in actions:
+        claims: list[tuple[str, str]] = [(action.scope, key) for key in action.keys]
+        claims += [("leader", action.leader)] if action.leader else []
+        claims += [("slash", action.slash)] if action.slash else []
+        for claim in claims:
+            if claim in taken:
+                out.append(f"{claim[1]} is claimed by {taken[claim]} and {action.id}")
+            taken[claim] = action.id
+    return out

@@ -1,0 +1,291 @@
+"""The app: starts the screens in their order, makes the session, and switches what answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual.app import App
+from textual.binding import BindingType
+
+from tui_agent.config import Loaded, load, profile
+from tui_agent.core.profile import Profile
+from tui_agent.core.types import AgentError, ConfigError, Model
+from tui_agent.demo import PROFILE, TASK
+from tui_agent.demo import model as demo_model
+from tui_agent.paths import Paths, own_file
+from tui_agent.providers import list_models
+from tui_agent.session import Session, Terms
+from tui_agent.trust import ENTRIES, TrustStore, found, may_be_trusted
+from tui_agent.ui.actions import ACTIONS, keys_of
+from tui_agent.ui.conversation import Conversation
+from tui_agent.ui.first_run import DEMO, FirstRun
+from tui_agent.ui.leader import Leader
+from tui_agent.ui.main import Handler, MainScreen
+from tui_agent.ui.palette import Palette, PaletteItem
+from tui_agent.ui.side import SidePane
+from tui_agent.ui.terminal import guard, patch_keys
+from tui_agent.ui.trust_card import TrustCard
+
+STYLES = (
+    "app.tcss",
+    "transcript.tcss",
+    "composer.tcss",
+    "tree.tcss",
+    "palette.tcss",
+    "approval.tcss",
+    "first_run.tcss",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the command line says: folder, user's folders and config file, and a choice of model."""
+
+    root: Path
+    paths: Paths
+    user_file: Path
+    provider: str | None = None
+    model: str | None = None
+    ready: tuple[Terms, Model] | None = None
+    """A prepared terms with its model (the demo, tests): no question of trust, no configuration."""
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+class AgentApp(App[int], inherit_bindings=False):
+    """The full-screen agent."""
+
+    CSS_PATH: ClassVar = [own_file(f"styles/{name}") for name in STYLES]
+    BINDINGS: ClassVar[list[BindingType]] = []
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "tui-agent"
+
+    def __init__(self, start: Start) -> None:
+        super().__init__()
+        self.begin = start
+        self.loaded = Loaded(start.ready[0].settings) if start.ready else load(start.user_file)
+        self.trusted = start.ready is not None and start.ready[0].trusted
+        handlers: dict[str, Handler] = {
+            "ui.palette": lambda _: self.open_palette("Commands"),
+            "ui.help": lambda _: self.open_palette("Keys and commands"),
+            "ui.leader": lambda _: self.open_leader(),
+            "provider.switch": self.switch_provider,
+            "model.switch": self.switch_model,
+            "ui.redraw": self.redraw,
+            "app.suspend": lambda _: self.action_suspend_process(),
+            "app.quit": self.quit,
+        }
+        self.main = MainScreen(SidePane(start.root), handlers)
+
+    # -------------------------------------------------------------- start
+
+    def on_mount(self) -> None:
+        """Everything that may wait for an answer happens in a worker."""
+        theme = self.loaded.settings.ui.theme
+        if theme is not None and theme in self.available_themes:
+            self.theme = theme
+        self.run_worker(self.open_session(), name="start")
+
+    async def open_session(self) -> None:
+        """Show the main screen, ask what must be asked in its order, then make the session."""
+        await self.push_screen(self.main)
+        begin = self.begin
+        if begin.ready is not None:
+            terms, model = begin.ready
+            self.converse(Session(terms, self.main.ask))
+            self.session.use(model, PROFILE)
+            self.main.composer.load(TASK)
+            self.talk.note(
+                "A recorded model repairs a small project here, for real. Enter sends the task; you approve each change."
+            )
+            return
+        if not await self.ask_trust():
+            self.exit(0)
+            return
+        chosen = await self.first_profile()
+        self.converse(Session(self.terms(), self.main.ask))
+        for fault in self.loaded.faults:
+            self.talk.note(str(fault))
+        if self.loaded.broken:
+            self.talk.note(f"Nothing is written or run until {begin.user_file} is mended; then start again.")
+        if chosen is not None:
+            self.answer_with(chosen, begin.model)
+
+    async def ask_trust(self) -> bool:
+        """Ask about the folder once; False when the person leaves."""
+        store = TrustStore(self.begin.paths.data / "trust.toml")
+        known = store.look(self.begin.root)
+        if known.changed or not known.asked:
+            entries = [ENTRIES[name] + (" (changed)" if name in known.changed else "") for name in found(known.root)]
+            allowed = may_be_trusted(known.root, Path.home())
+            answer = await self.push_screen_wait(TrustCard(known.root, entries, allowed=allowed))
+            if answer == "quit":
+                return False
+            try:
+                known = store.answer(known.root, trusted=answer == "trust")
+            except AgentError as error:
+                self.notify(str(error), severity="error", markup=False)
+                known = replace(known, trusted=answer == "trust")
+        self.trusted = known.trusted
+        self.loaded = load(self.begin.user_file, known.entries.get("config"))
+        return True
+
+    async def first_profile(self) -> Profile | None:
+        """The profile to start with: of the command line, of the configuration, or of the first-run screen."""
+        settings, wanted = self.loaded.settings, self.begin.provider
+        if wanted == DEMO:
+            return PROFILE
+        if wanted is not None and wanted not in settings.profiles:
+            self.notify(f"There is no profile {wanted}.", severity="error", markup=False)
+        found_profile = settings.profiles.get(wanted or "") or settings.active()
+        if found_profile is not None or self.loaded.broken:
+            return found_profile
+
+        async def ask_server(table: Mapping[str, Any]) -> list[str]:
+            return await list_models(profile("new", table), env=self.begin.environment)
+
+        name = await self.push_screen_wait(FirstRun(self.begin.user_file, self.begin.environment, ask_server))
+        if name == DEMO:
+            return PROFILE
+        if name is None:
+            return None
+        self.loaded = load(self.begin.user_file)
+        return self.loaded.settings.profiles.get(name)
+
+    def terms(self) -> Terms:
+        """What the session starts from."""
+        begin = self.begin
+        return Terms(begin.root, self.loaded.settings, begin.paths, trusted=self.trusted, environment=begin.environment)
+
+    def converse(self, session: Session) -> None:
+        """Put a session on the main screen."""
+        self.main.conversation = Conversation(session, self.main.show, self.main.refresh_state)
+        mode = "read" if self.loaded.broken else "ask"
+        folder = session.root.name or str(session.root)
+        self.main.header = replace(
+            self.main.header, folder=folder, branch=branch_of(session.root) if self.trusted else "", mode=mode
+        )
+        self.main.refresh_state()
+
+    @property
+    def talk(self) -> Conversation:
+        """The conversation; exists once the session does."""
+        assert self.main.conversation is not None
+        return self.main.conversation
+
+    @property
+    def session(self) -> Session:
+        """The session; exists once the start is over."""
+        return self.talk.session
+
+    # -------------------------------------------------------------- what answers
+
+    def answer_with(self, chosen: Profile, model: str | None = None) -> None:
+        """Let a profile answer from the next message on; what is missing is said in the transcript."""
+        try:
+            if chosen.name == DEMO and chosen.wire == "scripted":
+                self.session.use(demo_model(0.03), chosen)
+            else:
+                self.session.choose(chosen, model)
+        except ConfigError as error:
+            self.talk.note(str(error))
+        self.talk.catch_up()
+        self.main.refresh_state()
+
+    def switch_provider(self, name: str) -> None:
+        """By name, or from the palette."""
+        profiles = {**self.loaded.settings.profiles, DEMO: PROFILE}
+        if not name:
+            items = [PaletteItem(p.name, p.name, p.model or "", group="PROVIDER") for p in profiles.values()]
+            self.push_screen(Palette(items, title="Switch provider"), self.on_choice(self.switch_provider))
+        elif name in profiles:
+            self.answer_with(profiles[name])
+        else:
+            self.notify(f"There is no profile {name}. Known: {', '.join(sorted(profiles))}", markup=False)
+
+    def switch_model(self, model: str) -> None:
+        """By id, or from the server's own list."""
+        if self.main.conversation is None or (today := self.session.profile) is None:
+            self.notify("Choose a provider first.", markup=False)
+        elif model:
+            self.answer_with(today, model)
+        else:
+            self.run_worker(self.choose_model(today), name="models", exclusive=True, group="models")
+
+    async def choose_model(self, today: Profile) -> None:
+        """Ask the server for its models and the person for one of them."""
+        try:
+            models = await list_models(today, env=self.begin.environment)
+        except AgentError as error:
+            self.notify(f"{error} Type /model and its name.", severity="warning", markup=False)
+            return
+        items = [PaletteItem(m, m, "now" if m == today.model else "", group="MODEL") for m in models]
+        if choice := await self.push_screen_wait(Palette(items, title=f"Switch model of {today.name}")):
+            self.answer_with(today, choice)
+
+    # -------------------------------------------------------------- palette, leader, leaving
+
+    @staticmethod
+    def on_choice(then: Callable[[str], None]) -> Callable[[str | None], None]:
+        """A callback for a screen that returns a choice or None."""
+
+        def chosen(choice: str | None) -> None:
+            if choice is not None:
+                then(choice)
+
+        return chosen
+
+    def open_palette(self, title: str) -> None:
+        """All actions that can be listed, with their keys."""
+        items = [
+            PaletteItem(a.id, a.title, keys_of(a) or a.slash or "") for a in ACTIONS if a.listed and a.scope == "app"
+        ]
+        self.push_screen(Palette(items, title=title), self.on_choice(self.main.act))
+
+    def open_leader(self) -> None:
+        """Wait for the key behind Ctrl+X."""
+        self.push_screen(Leader(), self.on_choice(self.main.act))
+
+    def redraw(self, _: str) -> None:
+        """Draw every cell anew."""
+        self.refresh(layout=True)
+
+    def quit(self, sure: str = "") -> None:
+        """Leave; while a turn runs only the second time."""
+        talk = self.main.conversation
+        if talk is not None and talk.working and not sure and not self.main.again("A turn is running. Again to quit"):
+            return
+        self.run_worker(self.leave(0), name="leave")
+
+    def stop_soon(self, number: int) -> None:
+        """A signal came: end from wherever the app is. Called between two bytecodes of the main thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(lambda: self.run_worker(self.leave(128 + number), name="leave"))
+
+    async def leave(self, code: int) -> None:
+        """End the run, then the app."""
+        if self.main.conversation is not None:
+            await self.talk.stop()
+        self.exit(code, return_code=code)
+
+
+def branch_of(root: Path) -> str:
+    """The branch of a folder from `.git/HEAD` as a file; no program is run for it."""
+    try:
+        head = (root / ".git" / "HEAD").read_text(encoding="utf-8", errors="replace")[:300].strip()
+    except OSError:
+        return ""
+    name = head.removeprefix("ref: refs/heads/")
+    return name if name != head else head[:8]
+
+
+def run(start: Start) -> int:
+    """Run the app in this terminal; returns the exit code."""
+    patch_keys()
+    app = AgentApp(start)
+    with guard(app.stop_soon):
+        app.run()
+    return app.return_code or 0

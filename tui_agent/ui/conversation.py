@@ -1,0 +1,131 @@
+"""Drives the session's runs and tells the screen what happened; the queue of messages that wait is here.
+
+The screen gives `show` (each event, in order, exactly once) and `changed` (something to draw changed).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+
+from tui_agent.core import events as ev
+from tui_agent.core import fold
+from tui_agent.core.log import is_durable
+from tui_agent.core.types import ConfigError, RetryTick, StopReason, TextDelta
+from tui_agent.session import Session
+
+SLICE_SECONDS = 0.01
+"""How long a flood of deltas may keep the event loop before keys and frames get their turn."""
+
+
+class Conversation:
+    """One session on the screen: at most one run at a time, later messages wait."""
+
+    def __init__(
+        self, session: Session, show: Callable[[ev.Event | ev.Unknown], None], changed: Callable[[], None]
+    ) -> None:
+        self.session = session
+        self._show = show
+        self._changed = changed
+        self._shown = 0
+        self._task: asyncio.Task[None] | None = None
+        self.queue: list[str] = []
+        self.phase: ev.Phase = ev.Phase("idle")
+        self.since = time.monotonic()
+        self.totals = fold.Totals()
+        self.unsent: str | None = None
+        """A message that was not answered at all because the model could not be reached."""
+        self.catch_up()
+
+    @property
+    def working(self) -> bool:
+        """True while a run goes on."""
+        return self._task is not None and not self._task.done()
+
+    def send(self, text: str) -> None:
+        """Start a run, or let the message wait for the end of the one that goes on."""
+        if self.working:
+            self.queue.append(text)
+            self._changed()
+        else:
+            self._task = asyncio.create_task(self._drive(text), name="agent")
+
+    def unqueue(self) -> str | None:
+        """Take back the newest message that waits."""
+        text = self.queue.pop() if self.queue else None
+        self._changed()
+        return text
+
+    async def stop(self) -> None:
+        """Interrupt the run: the stream is closed and the log holds a valid ending when this returns."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    def catch_up(self) -> None:
+        """Show what is in the log and has not been shown."""
+        for event in self.session.events[self._shown :]:
+            self._take(event)
+
+    async def _drive(self, text: str) -> None:
+        self.unsent = None
+        last = time.monotonic()
+        try:
+            async with aclosing(self.session.run(text)) as events:
+                async for event in events:
+                    self._take(event)
+                    if time.monotonic() - last > SLICE_SECONDS:
+                        await asyncio.sleep(0)
+                        last = time.monotonic()
+        except ConfigError as error:
+            self.unsent = text
+            self._take_notice(str(error))
+        finally:
+            self.catch_up()  # an interrupted run recorded its ending without yielding it
+            self._settle(text)
+
+    def _settle(self, text: str) -> None:
+        self._enter(ev.Phase("idle"))
+        end = next((e for e in reversed(self.session.events) if isinstance(e, ev.RunEnded)), None)
+        if end is not None and end.reason is StopReason.FAILED and end.steps == 1:
+            self.unsent = text
+        if end is not None and end.reason is StopReason.STOPPED:
+            return self._changed()  # who stops wants to look first; the queue waits for the next message
+        if self.queue and self.unsent is None:
+            following = self.queue.pop(0)
+            asyncio.get_running_loop().call_soon(self.send, following)
+        return self._changed()
+
+    def _take_notice(self, text: str) -> None:
+        self.session.log.append(ev.Notice(text))
+        self.catch_up()
+
+    def note(self, text: str) -> None:
+        """Say something to the person in the transcript."""
+        self._take_notice(text)
+
+    def _take(self, event: ev.Event | ev.Unknown) -> None:
+        if isinstance(event, TextDelta):  # the hot path: one hop to the transcript
+            self._show(event)
+            return
+        if isinstance(event, ev.Unknown) or is_durable(event):
+            self._shown += 1
+            self.totals = fold.add(self.totals, event)
+        self._show(event)
+        match event:
+            case ev.Phase():
+                self._enter(event)
+            case RetryTick(attempt, seconds, error):
+                self._enter(ev.Phase("waiting", f"{error.message}; try {attempt} in {seconds:.0f}s"))
+            case ev.ArgumentsDelta(name, size):
+                self._enter(ev.Phase("streaming", f"writing {name}, {size:,} characters"))
+            case ev.AssistantSaid() | ev.ToolDone() | ev.CheckDone() | ev.RunEnded() | ev.ModelChosen():
+                self._changed()
+
+    def _enter(self, phase: ev.Phase) -> None:
+        if phase.name != self.phase.name:
+            self.since = time.monotonic()
+        self.phase = phase
+        self._changed()

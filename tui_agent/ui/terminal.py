@@ -1,0 +1,160 @@
+"""The terminal as a thing that was lent to us: patched keys, one restore string, and a guard around the app.
+
+Textual leaves the alternate screen and the mouse modes on after SIGTERM and SIGHUP, and reads
+Alt+Enter as Enter. Both are mended here. SIGKILL cannot be caught: `RESTORE` printed from a fresh
+shell (`tui-agent reset-terminal`) is the way back.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import enum
+import os
+import select
+import signal
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+from textual import _ansi_sequences
+
+RESTORE: bytes = b"".join(
+    (
+        b"\x1b[?2026l",  # end a synchronised update that was cut off
+        b"\x1b[<u",  # pop the kitty keyboard mode, which belongs to the alternate screen, so before leaving it
+        b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l",  # mouse
+        b"\x1b[?2004l",  # bracketed paste
+        b"\x1b[?1004l",  # focus reports
+        b"\x1b[?2048l",  # resize reports
+        b"\x1b[?7h",  # line wrap
+        b"\x1b[?1049l",  # the alternate screen
+        b"\x1b[?25h",  # the cursor
+        b"\x1b[0m",
+    )
+)
+"""Switches off everything that Textual or this product may have switched on."""
+
+STOP_SECONDS = 2.0
+"""From a signal on, the process has this long to end by itself."""
+
+SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
+
+
+class _ExtraKey(enum.Enum):
+    """Keys that Textual's own `Keys` does not name."""
+
+    ALT_ENTER = "alt+enter"
+
+
+def patch_keys() -> bool:
+    """Teach Textual's parser that ESC CR is Alt+Enter; return whether that was needed.
+
+    Without it Alt+Enter arrives as `enter` and sends a half-written message. A Textual that
+    knows the sequence itself is left alone.
+    """
+    sequences: Any = _ansi_sequences.ANSI_SEQUENCES_KEYS  # declared read-only, and a dict
+    if "\x1b\r" in sequences:
+        return False
+    sequences["\x1b\r"] = (_ExtraKey.ALT_ENTER,)
+    return True
+
+
+@contextlib.contextmanager
+def guard(on_signal: Callable[[int], None], *, seconds: float = STOP_SECONDS) -> Iterator[None]:
+    """Run the app inside this: whatever ends it, the terminal is given back and the exit code is right.
+
+    On SIGTERM, SIGHUP, SIGQUIT or SIGINT `on_signal(number)` is called once, in the main thread
+    between two bytecodes; it asks the app to end, by `loop.call_soon_threadsafe`, because an idle
+    event loop would not wake up otherwise. Later signals are ignored: closing a terminal sends
+    several. After the body `SystemExit(128 + number)` is raised. When the process still lives
+    `seconds` after the signal, the terminal is restored and the process ends with that code,
+    whatever the main thread is stuck in.
+
+    Call it in the main thread. Children are ended by whoever started them.
+    """
+    terminal = _Terminal()
+    taken: list[int] = []
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if not taken:
+            taken.append(number)
+            on_signal(number)
+
+    before = {number: signal.signal(number, handle) for number in SIGNALS}
+    deadline = _Deadline(terminal, seconds)
+    atexit.register(terminal.give_back)
+    try:
+        yield
+    except BaseException as error:
+        if taken:
+            raise SystemExit(128 + taken[0]) from error
+        raise
+    finally:
+        terminal.give_back()
+        atexit.unregister(terminal.give_back)
+        deadline.disarm()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if taken:
+        raise SystemExit(128 + taken[0])
+
+
+class _Terminal:
+    """The terminal's settings as they were found, and the way back to them."""
+
+    def __init__(self) -> None:
+        self._fd = next((fd for fd in (0, 1, 2) if os.isatty(fd)), None)
+        self._before = None if self._fd is None else termios.tcgetattr(self._fd)
+
+    def give_back(self, *, always: bool = False) -> None:
+        """Restore modes and settings when the terminal is still raw, or `always`.
+
+        Textual puts the settings back at the very moment it leaves the alternate screen, so raw
+        means that nobody cleaned up. A second restore would do harm: it pops the shell's own
+        keyboard mode and moves the cursor. A terminal that is gone has nothing to restore.
+        """
+        if self._fd is None or self._before is None:
+            return
+        with contextlib.suppress(OSError, termios.error):
+            if not always and termios.tcgetattr(self._fd) == self._before:
+                return
+            termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
+            # A terminal stopped by Ctrl+S, or full, would block the write and with it the end.
+            if select.select((), (self._fd,), (), 0.2)[1]:
+                os.write(self._fd, RESTORE)
+
+
+class _Deadline:
+    """A thread that ends the process some seconds after a signal, even when the main thread is stuck in C.
+
+    The interpreter itself writes the number of each signal into a pipe (`set_wakeup_fd`), so no
+    Python handler has to run for the clock to start.
+    """
+
+    def __init__(self, terminal: _Terminal, seconds: float) -> None:
+        self._terminal = terminal
+        self._seconds = seconds
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
+        self._wakeup_before = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        self._clean = False
+        threading.Thread(target=self._watch, name="deadline", daemon=True).start()
+
+    def disarm(self) -> None:
+        """Start no clock from now on; one that runs goes on, so that a slow interpreter exit is bounded too."""
+        self._clean = True
+        signal.set_wakeup_fd(self._wakeup_before)
+        os.close(self._writer)
+
+    def _watch(self) -> None:
+        while numbers := os.read(self._reader, 64):
+            for number in numbers:
+                if number in SIGNALS:
+                    time.sleep(self._seconds)
+                    self._terminal.give_back(always=not self._clean)
+                    os._exit(128 + number)
+        os.close(self._reader)

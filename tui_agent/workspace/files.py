@@ -1,0 +1,315 @@
+"""Bytes in and out of the workspace: bounded reads, and commits that happen whole or not at all.
+
+A commit compares the file with the bytes it was prepared from, writes a temporary file beside it, syncs it and
+puts it in place with one operation; on every failure the temporary file and new folders are gone and the
+file is as it was. Everything goes through descriptors of folders opened without following links.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.tools.arguments import ToolError
+from tui_agent.tools.files import View, scan
+from tui_agent.tools.names import TEMPORARY_PREFIX
+from tui_agent.workspace.faults import Reach, nothing
+from tui_agent.workspace.paths import Anchor, Place, not_regular, reason
+
+MAX_EDIT = 16 * 1024 * 1024
+"""Bytes of the largest file that tools change."""
+_CHUNK = 1 << 20
+
+Identity = tuple[int, int, int]
+"""Size, mtime in nanoseconds and inode: what tells cheaply that a file may have changed."""
+
+
+def sha256(data: bytes) -> str:
+    """The hash by which bytes are named everywhere, in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def identity(info: os.stat_result) -> Identity:
+    """The identity of a file from its stat."""
+    return info.st_size, info.st_mtime_ns, info.st_ino
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A commit that happened. `links` counts the hard links that were left behind with the old bytes.
+
+    `doubt` says why the disk may not hold it yet (a failed sync of the folder), None when it does.
+    """
+
+    identity: Identity | None
+    links: int = 0
+    doubt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """The files of one workspace. `temporary` is a folder that remembers temporary files in case of a crash."""
+
+    anchor: Anchor
+    temporary: Path | None = None
+    reach: Reach = nothing
+
+    # -------------------------------------------------------------- reads
+
+    def view(self, place: Place, start: int, limit: int | None) -> tuple[View, Identity]:
+        """Read a window of a text file in bounded memory; raises `OSError` and `ToolError`."""
+        with self.anchor.open(place) as (fd, info):
+            return scan(place.named, _chunks(fd), info.st_size, start, limit), identity(info)
+
+    def content(self, place: Place) -> tuple[bytes, os.stat_result] | None:
+        """All bytes of a regular file and its stat, None when there is no file; `ToolError` when it is too large."""
+        try:
+            with self.anchor.open(place) as (fd, info):
+                if info.st_size > MAX_EDIT:
+                    raise ToolError(
+                        f"{place.named} is too large to be changed by a tool: {info.st_size:,} bytes, "
+                        f"the limit is {MAX_EDIT:,}",
+                        "refused",
+                    )
+                return b"".join(_chunks(fd)), info
+        except FileNotFoundError:
+            self._check_root(place)
+            return None
+        except NotADirectoryError:
+            raise ToolError(f"{place.named} is not possible: a part of the path is a file, not a directory") from None
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # a socket
+                raise not_regular(place) from None
+            raise
+
+    def _check_root(self, place: Place) -> None:
+        """A missing file is fine only while the workspace itself is still there."""
+        with self.anchor.folder(()):
+            pass
+
+    # -------------------------------------------------------------- commit
+
+    def commit(self, place: Place, base: bytes | None, new: bytes | None) -> Saved:
+        """Replace, create or delete the file at a place if it still holds `base`.
+
+        Raises `ToolError` when it does not, and `OSError` when the world refuses; nothing has changed then.
+        """
+        self.reach("commit")
+        with contextlib.ExitStack() as stack, self._parents(place, stack, create=new is not None) as folders:
+            folder, name = folders[-1], place.parts[-1]
+            info = self._compare(folder, name, place, base)
+            if new is None:
+                self.reach("unlink")
+                os.unlink(name, dir_fd=folder)
+                return Saved(None, (info.st_nlink - 1) if info else 0, self._sync(folders))
+            with self._temporary_file(folder, place, info, new) as temporary:
+                self._compare_stat(folder, name, place, info)
+                self.reach("rename")
+                if info is None:
+                    _put_new(folder, temporary, name, place)
+                else:
+                    os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            saved = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            return Saved(identity(saved), (info.st_nlink - 1) if info else 0, self._sync(folders))
+
+    @contextlib.contextmanager
+    def _parents(self, place: Place, stack: contextlib.ExitStack, *, create: bool) -> Iterator[list[int]]:
+        """Descriptors of the last existing folder and of those created below it, which go again on failure."""
+        parts, depth = place.parts[:-1], len(place.parts) - 1
+        while True:
+            try:
+                folders = [stack.enter_context(self.anchor.folder(parts[:depth]))]
+                break
+            except FileNotFoundError:
+                if not depth or not create:
+                    raise
+                depth -= 1
+        made: list[str] = []
+        try:
+            for part in parts[depth:]:
+                self.reach("mkdir")
+                with contextlib.suppress(FileExistsError):  # someone else made it: then it is used, not removed
+                    os.mkdir(part, dir_fd=folders[-1])
+                    made.append(part)
+                fd = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folders[-1])
+                stack.callback(os.close, fd)
+                folders.append(fd)
+            yield folders
+        except BaseException:
+            for index in range(len(made) - 1, -1, -1):
+                with contextlib.suppress(OSError):  # not empty any more: then it stays
+                    os.rmdir(made[index], dir_fd=folders[index])
+            raise
+
+    def _compare(self, folder: int, name: str, place: Place, base: bytes | None) -> os.stat_result | None:
+        """The stat of the file if it holds exactly `base` and may be written, None if both are absent."""
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        except FileNotFoundError:
+            if base is None:
+                return None
+            raise ToolError(f"not applied: {place.path} no longer exists; it was there when this was shown") from None
+        try:
+            info = os.fstat(fd)
+            same = base is not None and stat.S_ISREG(info.st_mode) and info.st_size == len(base)
+            if not same or b"".join(_chunks(fd)) != base:
+                raise stale(place, appeared=base is None)
+        finally:
+            os.close(fd)
+        check_writable(place, info)
+        os.close(os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder))  # may we?
+        return info
+
+    def _compare_stat(self, folder: int, name: str, place: Place, info: os.stat_result | None) -> None:
+        """Once more right before the file is put in place, now that the slow part is over."""
+        if info is None:
+            return
+        try:
+            now = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            raise stale(place) from None
+        if (identity(now), now.st_mode, now.st_ctime_ns) != (identity(info), info.st_mode, info.st_ctime_ns):
+            raise stale(place)
+
+    @contextlib.contextmanager
+    def _temporary_file(self, folder: int, place: Place, info: os.stat_result | None, data: bytes) -> Iterator[str]:
+        """A synced file with the data and the mode of the old one, gone again unless it was put in place."""
+        name = f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(6)}.tmp"
+        entry = self._announce(place, name)
+        try:
+            self.reach("temp")
+            fd = os.open(
+                name,
+                os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+                0o666 if info is None else 0o600,
+                dir_fd=folder,
+            )
+            try:
+                for part in (data[: len(data) // 2], data[len(data) // 2 :]):
+                    self.reach("write")
+                    _write(fd, part)
+                if info is not None:
+                    _copy_attributes(fd, folder, place.parts[-1], info)
+                self.reach("fsync")
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            yield name
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
+            if entry:
+                entry.unlink(missing_ok=True)
+
+    def _sync(self, folders: list[int]) -> str | None:
+        try:
+            for folder in folders:
+                self.reach("fsync_dir")
+                os.fsync(folder)
+        except OSError as error:
+            return reason(error)
+        return None
+
+    # -------------------------------------------------------------- after a crash
+
+    def _announce(self, place: Place, name: str) -> Path | None:
+        """Remember a temporary file as a link in `temporary`, made in one operation; None without such a folder."""
+        if self.temporary is None:
+            return None
+        self.temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
+        entry = self.temporary / name
+        entry.symlink_to("/".join((self.anchor.root, *place.parts[:-1], name)))
+        return entry
+
+    def sweep(self) -> int:
+        """Remove temporary files that processes which ended left behind; gives their number."""
+        removed = 0
+        for entry in self.temporary.iterdir() if self.temporary and self.temporary.is_dir() else ():
+            if not entry.is_symlink() or not entry.name.startswith(TEMPORARY_PREFIX) or _alive(entry.name):
+                continue
+            left = Path(os.readlink(entry))  # noqa: PTH115 - the text of the link, not its target
+            if left.name == entry.name:
+                removed += left.exists()
+                left.unlink(missing_ok=True)
+            entry.unlink(missing_ok=True)
+        return removed
+
+
+def stale(place: Place, *, appeared: bool = False) -> ToolError:
+    """The refusal of a commit whose base is gone."""
+    what = "appeared" if appeared else "changed"
+    return ToolError(
+        f"not applied: {place.path} {what} since this was shown, so its content has changed on disk. "
+        "Read it again and send the change anew.",
+        "refused",
+    )
+
+
+def check_writable(place: Place, info: os.stat_result) -> None:
+    """Refuse a file without any write bit: replacing it would step over the person's protection, also for root."""
+    if not info.st_mode & 0o222:
+        raise ToolError(f"{place.named} is read-only (mode {stat.S_IMODE(info.st_mode):o}); ask the user", "refused")
+
+
+def _chunks(fd: int) -> Iterator[bytes]:
+    while data := os.read(fd, _CHUNK):
+        yield data
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _put_new(folder: int, temporary: str, name: str, place: Place) -> None:
+    """Give the temporary file its name only if there is none of that name: a link never overwrites, a rename would."""
+    try:
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:
+        raise stale(place, appeared=True) from None
+    except OSError as error:
+        if error.errno not in {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}:
+            raise
+        with contextlib.suppress(FileNotFoundError):  # a file system without hard links: check, then rename
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+            raise stale(place, appeared=True) from None
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _copy_attributes(fd: int, folder: int, name: str, info: os.stat_result) -> None:
+    """Mode always; owner and extended attributes (access lists) as far as this user may."""
+    mine = os.fstat(fd)
+    if (mine.st_uid, mine.st_gid) != (info.st_uid, info.st_gid):
+        with contextlib.suppress(PermissionError):
+            os.fchown(fd, info.st_uid, info.st_gid)
+    if hasattr(os, "listxattr"):
+        old = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            with contextlib.suppress(OSError):
+                for attribute in os.listxattr(old):
+                    os.setxattr(fd, attribute, os.getxattr(old, attribute))
+        finally:
+            os.close(old)
+    os.fchmod(fd, stat.S_IMODE(info.st_mode))
+
+
+def _alive(name: str) -> bool:
+    """Whether the process that made a temporary file of this name still runs."""
+    pid = name.removeprefix(TEMPORARY_PREFIX).split("-")[0]
+    if not pid.isdigit():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,72 @@
+"""What this session knows about files: which bytes were read or written, and copies of them.
+
+It answers two questions. May this file be changed (its current bytes were read here)? And what did a
+file hold before a command changed it?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tui_agent.tools.arguments import ToolError
+from tui_agent.tools.files import View
+from tui_agent.workspace.files import Identity, sha256
+from tui_agent.workspace.receipts import Blobs
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The bytes of one file as they were last read or written: their hash and where they stood.
+
+    `upto` is the last line read without a gap from line 1; `whole`: every line was seen uncut. `secret` files are
+    never copied.
+    """
+
+    sha256: str
+    identity: Identity
+    upto: int
+    whole: bool
+    secret: bool = False
+
+
+@dataclass(slots=True)
+class Memory:
+    """The files a session has seen, by path relative to the workspace."""
+
+    blobs: Blobs
+    known: dict[str, Known] = field(default_factory=dict)
+
+    def read(self, path: str, view: View, identity: Identity, *, secret: bool) -> None:
+        """A window of the file was shown to the model."""
+        old = self.known.get(path)
+        reached = old.upto if old and old.sha256 == view.sha256 else 0
+        if view.first <= reached + 1 and not view.cut_lines:
+            reached = max(reached, view.last)
+        whole = reached >= view.total or bool(old and old.sha256 == view.sha256 and old.whole)
+        self.known[path] = Known(view.sha256, identity, reached, whole, secret)
+
+    def wrote(self, path: str, data: bytes | None, identity: Identity | None, *, whole: bool, secret: bool) -> None:
+        """The file now holds these bytes by our own hand; None forgets a deleted file."""
+        if data is None or identity is None:
+            self.known.pop(path, None)
+            return
+        old = self.known.get(path)
+        seen = whole or bool(old and old.whole)
+        self.known[path] = Known(sha256(data), identity, old.upto if old else 0, seen, secret)
+
+    def check(self, path: str, named: str, base: bytes, *, whole: bool) -> None:
+        """Refuse a change of a file whose current bytes were not read here; `whole`: not read to its end."""
+        known = self.known.get(path)
+        if known is None:
+            raise ToolError(f"{named} was not read in this session; read it first, then change it.", "refused")
+        if known.sha256 != sha256(base):
+            raise ToolError(
+                f"{named} has changed since it was read, so it was not touched. Read it again and redo the change.",
+                "refused",
+            )
+        if whole and not known.whole:
+            raise ToolError(
+                f"{named} was read only up to line {known.upto}, and this would replace all of it. "
+                "Read the rest first, or use edit_file.",
+                "refused",
+            )

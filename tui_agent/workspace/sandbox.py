@@ -1,0 +1,213 @@
+"""Confines a command to the workspace, as far as this machine can.
+
+Three kinds, tried in this order by `detect`: `bwrap` covers all that is promised, `landlock` a part (see there),
+`none` nothing. A sandbox is data: `Sandbox.wrap` turns the words of a command into the words that run it confined,
+and `Sandbox.gaps` says in words what still gets through. No kind covers the protected names inside the workspace
+wholly (bwrap not those that do not exist yet, landlock none), so they are compared: `remember` before a command,
+`restore` after it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from tui_agent.workspace import landlock
+from tui_agent.workspace.runner import run
+
+Kind: TypeAlias = Literal["bwrap", "landlock", "none"]
+
+PROTECTED = (".git/config", ".git/hooks", ".git/info", ".tui_agent")
+"""What no command may change inside the workspace: it would run code, or widen rights, later."""
+
+_PROBE_SECONDS = 5.0
+_MAX_REMEMBERED = 16_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """One way to confine commands. `program` is the path of bwrap; `reason` says why nothing better is used."""
+
+    kind: Kind
+    program: str = ""
+    reason: str = ""
+
+    def wrap(
+        self,
+        argv: Sequence[str],
+        *,
+        workspace: Path,
+        writable: Iterable[Path] = (),
+        hidden: Iterable[Path] = (),
+        network: bool = False,
+    ) -> list[str]:
+        """Return the words that run `argv` confined: writes only in the workspace and in `writable`, which must exist.
+
+        What is `hidden` cannot be read and `network` stays off unless asked for (bwrap). Under landlock TCP is
+        always off and there is no private /tmp: pass a folder as `writable` and as TMPDIR.
+        """
+        folders = [str(path) for path in (workspace, *writable)]
+        match self.kind:
+            case "bwrap":
+                return [self.program, *_bwrap_options(workspace, folders, hidden, network=network), "--", *argv]
+            case "landlock":
+                return [sys.executable, "-I", "-S", landlock.__file__, *folders, "--", *argv]
+            case "none":
+                return list(argv)
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What this sandbox does not stop, for the approval and for `doctor`."""
+        reading = "reading files outside the workspace"
+        sockets = "sockets with a path (docker, ssh-agent) outside /tmp and /run"
+        match self.kind:
+            case "bwrap":
+                return (reading, sockets)
+            case "landlock":
+                version = landlock.abi()
+                return (
+                    reading,
+                    "sockets with a path (docker, ssh-agent)",
+                    "UDP",
+                    "changing modes, owners and times of files outside the workspace",
+                    *(("emptying files outside the workspace",) if version < landlock.ABI_TRUNCATE else ()),
+                    *(("TCP",) if version < landlock.ABI_TCP else ()),
+                    *(("signals and abstract sockets to other processes",) if version < landlock.ABI_SCOPE else ()),
+                )
+            case "none":
+                return ("everything the person may do",)
+
+
+def _bwrap_options(workspace: Path, folders: list[str], hidden: Iterable[Path], *, network: bool) -> Iterator[str]:
+    """Whole disk read-only, given folders writable, own /tmp, processes and network; ends with its parent."""
+    yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp")  # noqa: S108
+    if not network:
+        yield "--unshare-net"
+        if Path("/run").is_dir():
+            yield from ("--tmpfs", "/run")  # the sockets of docker, dbus, systemd; with a network, names need it
+    for folder in folders:
+        yield from ("--bind", folder, folder)
+    if (workspace / ".git").is_dir():
+        yield from ("--bind", str(workspace / ".git"), str(workspace / ".git"))  # a mount cannot be moved away
+    for path in (workspace / name for name in PROTECTED):
+        if path.exists():
+            yield from ("--ro-bind", str(path), str(path))
+    for path in hidden:
+        if path.is_dir():
+            yield from ("--tmpfs", str(path))
+        elif path.exists():
+            yield from ("--ro-bind", os.devnull, str(path))
+    yield from ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+    yield from ("--die-with-parent", "--new-session", "--chdir", str(workspace))
+    if os.geteuid() == 0:
+        yield from ("--unshare-user", "--cap-drop", "ALL")
+
+
+async def detect(*, path: str | None = None) -> Sandbox:
+    """Return the best sandbox in which `true` really runs here. `path` is searched for bwrap, PATH by default."""
+    reasons = []
+    if program := shutil.which("bwrap", path=path):
+        candidate = Sandbox("bwrap", program)
+        if not (problem := await _problem(candidate)):
+            return candidate
+        reasons.append(f"bwrap does not work here ({problem})")
+    else:
+        reasons.append("bwrap is not installed")
+    if version := landlock.abi():
+        candidate = Sandbox("landlock", reason="; ".join(reasons))
+        if not (problem := await _problem(candidate)):
+            return candidate
+        reasons.append(f"Landlock (version {version}) does not work here ({problem})")
+    else:
+        reasons.append("the kernel has no Landlock")
+    return Sandbox("none", reason="; ".join(reasons))
+
+
+async def _problem(candidate: Sandbox) -> str:
+    """Run `true` in a sandbox; returns what went wrong, or nothing."""
+    root = Path("/dev")  # any folder will do: nothing is written
+    result = await run(candidate.wrap(["true"], workspace=root), cwd=root, timeout=_PROBE_SECONDS)
+    if result.exit_code == 0:
+        return ""
+    return result.error or result.output.strip() or f"exit code {result.exit_code}"
+
+
+# ------------------------------------------------------------------ protected files, before and after
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One protected entry: its type and mode, and the bytes of a file or the target of a link."""
+
+    mode: int
+    content: bytes = b""
+
+
+def remember(workspace: Path) -> Mapping[Path, _Entry]:
+    """Return what stands at the protected names now.
+
+    Raises:
+        OSError: something there cannot be read, or is too much to hold (16 MB); then do not run unconfined.
+    """
+    found: dict[Path, _Entry] = {}
+    git = workspace / ".git"
+    names = PROTECTED if git.is_dir() and not git.is_symlink() else (".git", ".tui_agent")
+    todo = [workspace / name for name in names]
+    held = 0
+    while todo:
+        path = todo.pop()
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            mode = path.lstat().st_mode
+            if stat.S_ISREG(mode):
+                content = path.read_bytes()
+            elif stat.S_ISLNK(mode):
+                content = os.fsencode(path.readlink())
+            else:
+                content = b""
+                if stat.S_ISDIR(mode):
+                    todo += path.iterdir()
+            found[path] = _Entry(mode, content)
+            held += len(content)
+            if held > _MAX_REMEMBERED:
+                raise OSError(f"{path.parent} holds more than {_MAX_REMEMBERED:,} bytes")
+    return found
+
+
+def restore(workspace: Path, before: Mapping[Path, _Entry]) -> tuple[str, ...]:
+    """Put the protected names back as they were; returns the paths that a command had changed, sorted.
+
+    Raises:
+        OSError: something cannot be put back; then the person must be told.
+    """
+    after = remember(workspace)
+    git = workspace / ".git"
+    if git in before and git not in after and git.is_dir():
+        raise OSError(f"{git} was a link or a file and is a folder now")
+    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    for path in sorted(changed & after.keys(), reverse=True):  # children before their folder
+        old, new = before.get(path), after[path]
+        if old and stat.S_ISDIR(old.mode) and stat.S_ISDIR(new.mode):
+            continue
+        if stat.S_ISDIR(new.mode):
+            path.rmdir()
+        else:
+            path.unlink()
+    for path in sorted(changed & before.keys()):
+        entry = before[path]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if stat.S_ISLNK(entry.mode):
+            path.symlink_to(os.fsdecode(entry.content))
+            continue
+        if stat.S_ISDIR(entry.mode):
+            path.mkdir(exist_ok=True)
+        elif stat.S_ISREG(entry.mode):
+            path.write_bytes(entry.content)
+        path.chmod(stat.S_IMODE(entry.mode))
+    return tuple(str(path.relative_to(workspace)) for path in sorted(changed))

@@ -1,0 +1,209 @@
+"""The workspace as the loop sees it: prepare an action, ask the policy, carry it out.
+
+One place decides what a tool may touch (`paths`), one writes (`files`), one remembers (`memory`); this
+module joins them. Whatever the model or the world does, the answer is an `Outcome`, never an exception.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tui_agent.core import policy
+from tui_agent.core.types import (
+    ApprovalRequest,
+    Ask,
+    Decision,
+    Emit,
+    ListFiles,
+    Outcome,
+    PolicyRequest,
+    ReadFile,
+    Receipt,
+    RunArgv,
+    RunScript,
+    SearchText,
+    ToolCall,
+    ToolSpec,
+    Verdict,
+    WriteBytes,
+)
+from tui_agent.tools import names
+from tui_agent.tools.arguments import ToolError
+from tui_agent.tools.registry import TOOLS, Situation, Tool, find, summary
+from tui_agent.tools.text import TextFile
+from tui_agent.workspace import faults
+from tui_agent.workspace.commands import Run, default_run
+from tui_agent.workspace.effects import Effects, as_approved, off_loop, refusal
+from tui_agent.workspace.faults import Reach
+from tui_agent.workspace.files import Disk, check_writable
+from tui_agent.workspace.memory import Memory
+from tui_agent.workspace.paths import Anchor, Place, not_regular
+from tui_agent.workspace.receipts import Blobs, Restore
+
+
+class Workspace:
+    """The files and commands of one folder, implementing `core.types.Tools`.
+
+    `permissions` is the policy in force; assign it to change the mode. `blobs` is the session's folder for copies of
+    file contents (in memory without one), `temporary` a folder that outlives the session and remembers
+    files being written. `tools` names the enabled ones. `numbers`: reads carry line numbers.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        ask: Ask | None = None,
+        permissions: policy.Policy = policy.DEFAULT,
+        *,
+        blobs: Path | None = None,
+        temporary: Path | None = None,
+        run: Run = default_run,
+        tools: Iterable[str] = tuple(TOOLS),
+        command_timeout: float = 120.0,
+        numbers: bool = True,
+        home: Path | None = None,
+        reach: Reach | None = None,
+    ) -> None:
+        self.permissions = permissions
+        self._ask = ask
+        self._tools = {name: TOOLS[name] for name in tools}
+        self._timeout = command_timeout
+        self._anchor = Anchor.at(root, home)
+        reach = reach or faults.from_text(os.environ.get(faults.VARIABLE))
+        self._disk = Disk(self._anchor, temporary, reach)
+        self._memory = Memory(Blobs(blobs, reach=reach))
+        self._prefix, self._count = secrets.token_hex(4), itertools.count(1)
+        self._effects = Effects(self._disk, self._memory, run, numbers, self._id)
+        self._complete: set[str] = set()
+        self._disk.sweep()
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The enabled tools as a model is told."""
+        return tuple(tool.spec for tool in self._tools.values())
+
+    def _id(self) -> str:
+        """A name that no other request or receipt of the session has, also after it was resumed."""
+        return f"{self._prefix}-{next(self._count)}"
+
+    # -------------------------------------------------------------- prepare
+
+    async def prepare(self, call: ToolCall, earlier: tuple[ApprovalRequest, ...] = ()) -> ApprovalRequest | Outcome:
+        """Check a call and compute what it would do, on top of the `earlier` pending requests of its batch."""
+        return await off_loop(lambda: self._prepare(call, earlier))
+
+    def _prepare(self, call: ToolCall, earlier: tuple[ApprovalRequest, ...]) -> ApprovalRequest:
+        tool = find(call, self._tools)
+        arguments = tool.arguments(call)
+        place = None
+        if "path" in tool.spec.parameters["properties"]:
+            place = self._anchor.resolve(arguments.get("path", "."))
+        base, depends = self._base(tool, place, arguments, earlier) if place and tool.changes_file else (None, ())
+        effect = tool.prepare(arguments, Situation(place.path if place else "", base, self._timeout))
+        if place and isinstance(effect, (ReadFile, ListFiles, SearchText)):
+            self._look(place, effect)
+        named = os.path.normpath(place.named.removeprefix(self._anchor.root + "/")) if place else ""
+        return ApprovalRequest(
+            id=self._id(),
+            call=call,
+            effect=effect,
+            policy=PolicyRequest(
+                tool.spec.name,
+                tool.permission,
+                argv=effect.argv if isinstance(effect, RunArgv) else None,
+                command=effect.script if isinstance(effect, RunScript) else None,
+                path=place.path if place else None,
+                floors=place.floors if place else (),
+            ),
+            summary=summary(effect, named),
+            reason=names.caution(place.parts) if place and isinstance(effect, WriteBytes) else "",
+            depends_on=depends,
+        )
+
+    def _base(
+        self, tool: Tool, place: Place, arguments: Mapping[str, Any], earlier: tuple[ApprovalRequest, ...]
+    ) -> tuple[bytes | None, tuple[str, ...]]:
+        """The bytes that a change starts from, and the request of the same batch that it builds on."""
+        if place.no_write:
+            raise ToolError(f"refused: {place.named}: {place.no_write}", "refused")
+        if place.info and not place.is_file:
+            raise not_regular(place)
+        for request in reversed(earlier):
+            if isinstance(request.effect, WriteBytes) and request.effect.path == place.path:
+                return request.effect.new, (request.id,)
+        found = self._disk.content(place)
+        if found is None:
+            if twin := self._anchor.twin(place):
+                raise ToolError(
+                    f"{place.named} does not exist, but {twin} does: did you mean {twin}? The names differ in case only.",
+                    "refused",
+                )
+            return None, ()
+        base, info = found
+        check_writable(place, info)
+        if tool.reads_first:
+            TextFile.decode(base, place.named)  # what is no text cannot be read first either: say that instead
+            self._memory.check(place.path, place.named, base, whole="content" in arguments)
+        return base, ()
+
+    def _look(self, place: Place, effect: ReadFile | ListFiles | SearchText) -> None:
+        """Say what is wrong with a place before anybody is asked about it."""
+        if place.info is None:
+            raise ToolError(f"{place.named} was not found: no such file or folder{self._anchor.similar(place)}")
+        if isinstance(effect, ReadFile) and not place.is_file:
+            raise not_regular(place)
+        if isinstance(effect, ListFiles) and not place.is_folder:
+            raise ToolError(f"{place.named} is not a folder; use read_file")
+        if isinstance(effect, SearchText) and not (place.is_folder or place.is_file):
+            raise not_regular(place)
+
+    # -------------------------------------------------------------- decide and commit
+
+    def decide(self, request: ApprovalRequest) -> Verdict:
+        """What the policy says to a prepared request."""
+        return policy.decide(request.policy, self.permissions)
+
+    async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
+        """Carry out an approved request after comparing its base again, or say why it was not."""
+        if decision.answer != "yes":
+            return Outcome("refused", refusal(request, decision))
+        if not self._complete.issuperset(request.depends_on):
+            why = "the earlier change of this file was refused, or applied only in part"
+            return Outcome("refused", f"not applied: base changed because {why}")
+        outcome = await self._effects.carry_out(request, decision, emit)
+        if outcome.status == "applied" and as_approved(request.effect, outcome.receipt):
+            self._complete.add(request.id)
+        return outcome
+
+    async def call(self, name: str, arguments: object) -> Outcome:
+        """A batch of one: prepare, decide, ask when the policy says so, commit."""
+        given = arguments if isinstance(arguments, Mapping) else None
+        error = None if given is not None else f"the arguments of {name} must be an object"
+        request = await self.prepare(ToolCall(self._id(), name, given, error))
+        if isinstance(request, Outcome):
+            return request
+        verdict = self.decide(request)
+        if verdict.permission == "deny" or (verdict.permission == "ask" and self._ask is None):
+            return Outcome("refused", f"denied: {verdict.rule}")
+        decision = Decision(request.id, "yes", by=verdict.rule)
+        if verdict.permission == "ask" and self._ask is not None:
+            (decision,) = await self._ask((request,))
+        return await self.commit(request, decision, lambda _: None)
+
+    # -------------------------------------------------------------- undo
+
+    async def plan_undo(self, receipts: Iterable[Receipt]) -> tuple[Restore, ...]:
+        """What undoing these receipts (oldest first, up to the newest) would do to each file; changes nothing."""
+        return await self._effects.plan_undo(tuple(receipts))
+
+    async def undo(self, steps: Iterable[Restore]) -> tuple[Outcome, ...]:
+        """Carry out steps of a plan, each only if its file still is as the plan saw it; each leaves a receipt.
+
+        A step in state "changed" overwrites somebody's later change: pass it only after a yes for that file.
+        """
+        return tuple([await self._effects.undo(step) for step in steps if step.possible])
