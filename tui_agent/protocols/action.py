@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tui_agent.core.types import AgentError, ToolCall
@@ -35,6 +35,11 @@ class ParseError:
 
 class NotExpressible(AgentError):  # noqa: N818 - says what is the case, like StopIteration
     """A protocol cannot carry this action so that reading it back gives the same action."""
+
+
+def without_id(action: Action) -> Action:
+    """The action as a text protocol reads it: no id, no raw arguments."""
+    return action if isinstance(action, Final) else replace(action, id="", raw="", error=None)
 
 
 def excerpt(text: str) -> str:

@@ -112,6 +112,6 @@ def _fault(schema: Any, value: Json, where: str) -> str:
 
 
 def _kind(value: Json) -> str:
-    if value is None:
-        return "null"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
     return next((words for types, words in _TYPES.values() if isinstance(value, types)), "something else")

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 _THOUGHT = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL)
 _OPENED = re.compile(r"\s*<think(?:ing)?>")
 _ORPHAN = re.compile(r"^</think(?:ing)?>[ \t]*$", re.MULTILINE)
-_FENCE = re.compile(r"(`{3,})[ \t]*([^`\n]*?)[ \t]*")
 _MARKDOWN = (".md", ".markdown", ".mdx", ".mdown", ".qmd", ".rmd")
 _MARKDOWN_WORDS = frozenset({"markdown", "md", "mdx"})
 
@@ -40,8 +39,9 @@ def without_thoughts(text: str, begins: re.Pattern[str]) -> str | None:
 
 def fence(line: str) -> str | None:
     """The info word of a code fence ("" for a bare one), None when the line is no fence."""
-    match = _FENCE.fullmatch(line.rstrip())
-    return match[2] if match else None
+    ticks = _ticks(line)
+    info = line[ticks:].strip()
+    return info if ticks >= 3 and "`" not in info else None
 
 
 def without_fence(text: str) -> str:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 from tui_agent.core.reply import strict_json
 from tui_agent.core.types import Json, JsonObject, ToolCall
-from tui_agent.protocols.action import Action, Final, NotExpressible, ParseError, excerpt
+from tui_agent.protocols.action import Action, Final, NotExpressible, ParseError, excerpt, without_id
 from tui_agent.protocols.fields import BUILT_IN, check
 from tui_agent.protocols.habits import normalise, without_fence, without_thoughts
 
@@ -55,19 +54,17 @@ def render(action: Action, more: Mapping[str, JsonObject] = _NO_MORE) -> str:
         NotExpressible: the protocol has no form for it.
     """
     if isinstance(action, Final):
-        value: JsonObject = {"final": action.text}
-        enabled, wanted = frozenset[str](), action
+        value, enabled = {"final": action.text}, frozenset[str]()
+    elif action.arguments is None or not RESERVED.isdisjoint(action.arguments):
+        raise NotExpressible(f"a call of {action.name} with these arguments has no form as one JSON object")
     else:
-        if action.arguments is None or not RESERVED.isdisjoint(action.arguments):
-            raise NotExpressible(f"a call of {action.name} with these arguments has no form as one JSON object")
-        value = {"tool": action.name, **action.arguments}
-        enabled, wanted = frozenset({action.name}), replace(action, id="", raw="", error=None)
+        value, enabled = {"tool": action.name, **action.arguments}, frozenset({action.name})
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise NotExpressible(f"the arguments are not JSON: {error}") from None
     read = parse(text, enabled, more)
-    if read != wanted:
+    if read != without_id(action):
         raise NotExpressible(read.message if isinstance(read, ParseError) else "it would be read back differently")
     return text
 
@@ -75,11 +72,13 @@ def render(action: Action, more: Mapping[str, JsonObject] = _NO_MORE) -> str:
 def _not_json(why: str) -> ParseError:
     kind = "duplicate_key" if "appears twice" in why else "invalid_text" if "surrogate" in why else "invalid_json"
     if "control character" in why:
-        why += r' (a line break inside a string is written \n)'
+        why += r" (a line break inside a string is written \n)"
     elif "escape" in why:
-        why += r' (a backslash inside a string is written \\)'
+        why += r" (a backslash inside a string is written \\)"
     elif "Extra data" in why:
         why += " (exactly one object, and no text behind it)"
+    elif why.endswith("at character 0"):
+        why += " (nothing may stand before the object)"
     return ParseError(kind, f"the reply is not valid JSON: {why[:200]}; {_FORM}")
 
 

@@ -16,11 +16,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 from tui_agent.core.types import JsonObject, ToolCall
-from tui_agent.protocols.action import Action, Final, NotExpressible, ParseError, excerpt
+from tui_agent.protocols.action import Action, Final, NotExpressible, ParseError, excerpt, without_id
 from tui_agent.protocols.habits import fence, is_markdown, is_wrapped, normalise, unwrap, without_thoughts
 
 TOOLS: Mapping[str, str] = MappingProxyType(
@@ -67,12 +66,9 @@ def render(action: Action) -> str:
     Raises:
         NotExpressible: the protocol has no form for it, such as a body without a last newline or with a line END.
     """
-    if isinstance(action, Final):
-        text, wanted = f"DONE {action.text}".rstrip(_BLANKS), action
-    else:
-        text, wanted = _written(action), replace(action, id="", raw="", error=None)
+    text = f"DONE {action.text}".rstrip(_BLANKS) if isinstance(action, Final) else _written(action)
     read = parse(text)
-    if read != wanted:
+    if read != without_id(action):
         why = read.message if isinstance(read, ParseError) else "it would be read back differently"
         raise NotExpressible(f"the verb protocol cannot carry this action: {why}")
     return text
@@ -142,7 +138,7 @@ def _path(verb: str, rest: str) -> tuple[str, ParseError | None]:
         why = "is absolute"
     elif ".." in parts:
         why = 'contains ".."'
-    elif parts[0].startswith("~") and len(parts) > 1 or path == "~":
+    elif (parts[0].startswith("~") and len(parts) > 1) or path == "~":
         why = "begins with ~, and there is no home directory here"
     elif path[0] == "<" and path[-1] == ">":
         why = "is a placeholder, not the name of a file"
@@ -230,13 +226,19 @@ def _patch(rest: str, lines: Lines) -> Action | ParseError:
         return _missing_end("PATCH")
     old, new = lines[:middle], lines[middle + 1 : end]
     if not old:
-        return ParseError("empty_old", "the OLD block is empty: copy the lines to be replaced, or use WRITE for a new file")
+        return ParseError(
+            "empty_old", "the OLD block is empty: copy the lines to be replaced, or use WRITE for a new file"
+        )
     if _find(new, "NEW") is not None or _find(new, "OLD") is not None:
-        return ParseError("ambiguous_markers", f"PATCH has more than one OLD or NEW marker, so one change only: {_PATCH_FORM}")
+        return ParseError(
+            "ambiguous_markers", f"PATCH has more than one OLD or NEW marker, so one change only: {_PATCH_FORM}"
+        )
     if fault := _after("PATCH", lines[end + 1 :]):
         return fault
     if is_wrapped(new) and not is_wrapped(old) and not is_markdown(path):
-        return ParseError("ambiguous_fence", "the NEW block stands in a ``` fence and the OLD block does not: send both without")
+        return ParseError(
+            "ambiguous_fence", "the NEW block stands in a ``` fence and the OLD block does not: send both without"
+        )
     return ToolCall("", TOOLS["PATCH"], {"path": path, "old": _text(old), "new": _text(new)})
 
 
@@ -257,26 +259,28 @@ def _swallowed(body: Lines) -> bool:
 def split_words(command: str) -> list[str] | ParseError:
     """The words of a command, with quotes and backslashes as in a shell, and without anything else of one."""
     words: list[str] = []
-    word: str | None = None
-    quoted = False
+    parts: list[str] = []
     at = 0
     while at < len(command):
         piece = _PIECE.match(command, at)
         if piece is None:
             return ParseError("bad_command", f"the command ends inside a quote or with a backslash: {excerpt(command)}")
-        at, text = piece.end(), piece[0]
-        if text[0] not in _BLANKS:
-            word = (word or "") + _unquoted(text)
-            quoted = quoted or text[0] in "\"'\\"
-        if word is not None and (text[0] in _BLANKS or at == len(command)):
-            if not quoted and _OPERATOR.fullmatch(word):
+        at = piece.end()
+        blank = piece[0][0] in _BLANKS
+        if not blank:
+            parts.append(piece[0])
+        if parts and (blank or at == len(command)):
+            if len(parts) == 1 and _OPERATOR.fullmatch(parts[0]):
                 return ParseError(
                     "bad_command",
-                    f"there is no shell, so the operator {excerpt(word)} is not understood: RUN one program with its arguments",
+                    f"there is no shell, so the operator {excerpt(parts[0])} is not understood: "
+                    "RUN one program with its arguments",
                 )
-            words.append(word)
-            word, quoted = None, False
-    return words if words and words[0] else ParseError("bad_command", "the command names no program: RUN program arguments")
+            words.append("".join(map(_unquoted, parts)))
+            parts = []
+    if not words or not words[0]:
+        return ParseError("bad_command", "the command names no program: RUN program and its arguments")
+    return words
 
 
 def _unquoted(piece: str) -> str:
