@@ -10,7 +10,7 @@ import pytest
 
 from tui_agent.core.guards import signature
 from tui_agent.protocols import json_object, verbs
-from tui_agent.protocols.action import Action, Final, ParseError
+from tui_agent.protocols.action import Final, ParseError
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / (os.environ.get("TUI_AGENT_CASES") or "tests/cases")
@@ -52,7 +52,6 @@ def signature_of(enabled: frozenset[str]):
         return signature(action)
 
     return of
-
 
 
 @pytest.mark.parametrize("case", TEXT, ids=lambda case: case["name"])

@@ -55,7 +55,7 @@ def history(events: Iterable[AnyEvent]) -> History:
         message = message_of(event)
         if isinstance(event, ev.UserSaid):
             start = len(messages)
-        if isinstance(event, ev.RunEnded) and event.reason is StopReason.FAILED:
+        if isinstance(event, ev.RunEnded) and event.reason in {StopReason.FAILED, StopReason.STOPPED}:
             answers = [m for m in messages[start:] if isinstance(m, AssistantMessage)]
             if not answers and not pending:
                 # a message that was never answered goes back to the composer, not into the next request

@@ -119,7 +119,7 @@ def _about(spec: ToolSpec) -> str:
 
 def _fields(spec: ToolSpec) -> JsonObject:
     """The fields of an example call: the tool's own example, and whatever it must have besides."""
-    return {**{name: "..." for name in spec.parameters.get("required") or ()}, **spec.example}
+    return {**dict.fromkeys(spec.parameters.get("required") or (), "..."), **spec.example}
 
 
 def _example(spec: ToolSpec) -> ToolCall:
