@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from tui_agent.core.guards import signature
 from tui_agent.protocols import json_object, verbs
-from tui_agent.protocols.action import Action, Final, ParseError
+from tui_agent.protocols.action import Final, ParseError
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / (os.environ.get("TUI_AGENT_CASES") or "tests/cases")
@@ -54,7 +55,6 @@ def signature_of(enabled: frozenset[str]):
     return of
 
 
-
 @pytest.mark.parametrize("case", TEXT, ids=lambda case: case["name"])
 def test_text_protocol(case: dict) -> None:
     assert H.run_parse_case(case, parse_text) == []
@@ -69,5 +69,8 @@ def test_json_protocol(case: dict) -> None:
 
 
 def test_every_case_is_parametrised_once() -> None:
-    for cases in (TEXT, JSON):
-        assert len({case["name"] for case in cases}) == len(cases) > 0
+    for test, file in ((test_text_protocol, "text_protocol.json"), (test_json_protocol, "json_protocol.json")):
+        (mark,) = test.pytestmark
+        names = [mark.kwargs["ids"](case) for case in mark.args[1]]
+        written = json.loads((CASES / "edits" / file).read_text("utf-8"))["cases"]
+        assert len(set(names)) == len(names) == len(written) > 0
