@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 from pathlib import Path
 
@@ -68,5 +69,8 @@ def test_json_protocol(case: dict) -> None:
 
 
 def test_every_case_is_parametrised_once() -> None:
-    for cases in (TEXT, JSON):
-        assert len({case["name"] for case in cases}) == len(cases) > 0
+    for test, file in ((test_text_protocol, "text_protocol.json"), (test_json_protocol, "json_protocol.json")):
+        (mark,) = test.pytestmark
+        names = [mark.kwargs["ids"](case) for case in mark.args[1]]
+        written = json.loads((CASES / "edits" / file).read_text("utf-8"))["cases"]
+        assert len(set(names)) == len(names) == len(written) > 0

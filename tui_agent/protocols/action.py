@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -46,3 +47,9 @@ def excerpt(text: str) -> str:
     """The beginning of a text of the model in quotes, on one line, for a message."""
     line = " ".join(text[: 4 * _QUOTED].split())
     return f'"{line[:_QUOTED]}…"' if len(line) > _QUOTED else f'"{line}"'
+
+
+def listing(names: Iterable[str]) -> str:
+    """Names that a model made up, on one line and not endless."""
+    text = " ".join(", ".join(names)[: 8 * _QUOTED].split())
+    return f"{text[: 3 * _QUOTED]}…" if len(text) > 3 * _QUOTED else text

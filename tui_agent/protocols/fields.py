@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tui_agent.core.types import Json, JsonObject
-from tui_agent.protocols.action import ParseError
+from tui_agent.protocols.action import ParseError, listing
 
 
 def _object(required: str, **properties: JsonObject) -> JsonObject:
@@ -68,10 +68,10 @@ def check(name: str, schema: JsonObject, fields: JsonObject) -> ParseError | Non
     extra = [] if schema.get("additionalProperties", True) else sorted(f for f in fields if f not in properties)
     expected = f"the fields of {name} are {', '.join(_names(properties, required)) or 'none'}"
     if missing:
-        also = f" and unexpected fields: {', '.join(extra)}" if extra else ""
+        also = f" and unexpected fields: {listing(extra)}" if extra else ""
         return ParseError("missing_field", f"missing fields for {name}: {', '.join(missing)}{also}; {expected}")
     if extra:
-        return ParseError("extra_field", f"unexpected fields for {name}: {', '.join(extra)[:200]}; {expected}")
+        return ParseError("extra_field", f"unexpected fields for {name}: {listing(extra)}; {expected}")
     for field, value in fields.items():
         if fault := _fault(properties.get(field), value, field):
             return ParseError("wrong_type", f"{fault} in a call of {name}")

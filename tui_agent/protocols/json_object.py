@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from tui_agent.core.reply import strict_json
 from tui_agent.core.types import Json, JsonObject, ToolCall
-from tui_agent.protocols.action import Action, Final, NotExpressible, ParseError, excerpt, without_id
+from tui_agent.protocols.action import Action, Final, NotExpressible, ParseError, excerpt, listing, without_id
 from tui_agent.protocols.fields import BUILT_IN, check
 from tui_agent.protocols.habits import normalise, without_fence, without_thoughts
 
@@ -84,8 +84,9 @@ def _not_json(why: str) -> ParseError:
 
 def _final(value: dict[str, Json]) -> Final | ParseError:
     if extra := [key for key in value if key != "final"]:
-        named = ", ".join(extra)[:200]
-        return ParseError("bad_final", f"final must be the only field, without {named}: send a final answer or a call")
+        return ParseError(
+            "bad_final", f"final must be the only field, without {listing(extra)}: send a final answer or a call"
+        )
     text = value["final"]
     if not isinstance(text, str):
         return ParseError("bad_final", "final must be a string: the answer as plain text")
@@ -97,7 +98,7 @@ def _final(value: dict[str, Json]) -> Final | ParseError:
 def _call(value: dict[str, Json], enabled: Collection[str], schemas: Mapping[str, JsonObject]) -> ToolCall | ParseError:
     name = value.get("tool")
     if not isinstance(name, str) or not name.strip():
-        found = f"; its fields are {', '.join(value)[:200]}" if value else ""
+        found = f"; its fields are {listing(value)}" if value else ""
         return ParseError("missing_tool", f'the object has neither "tool" with a name nor "final"{found}; {_FORM}')
     on = ", ".join(known for known in schemas if known in enabled) or "none"
     if name not in schemas:

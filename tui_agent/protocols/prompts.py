@@ -14,11 +14,11 @@ from typing import Any
 
 from tui_agent.core.types import JsonObject, ToolCall, ToolSpec
 from tui_agent.protocols import verbs
-from tui_agent.protocols.action import Final
+from tui_agent.protocols.action import Action, Final
 from tui_agent.protocols.json_object import RESERVED
 
 _FOLDER = Path(__file__).resolve().parents[1] / "prompts"
-_DESCRIPTION = 48
+_DESCRIPTION = 70
 """Characters of a tool's description that go into a prompt: its first sentence, or less."""
 _DONE = "The colour is 2 now. Not tested."
 _WRITERS = frozenset({"edit_file", "multi_edit", "write_file", "propose_edit", "delete_file"})
@@ -59,8 +59,10 @@ def json_prompt(specs: Iterable[ToolSpec], root: Path, check: tuple[str, ...] | 
 def verbs_prompt(specs: Iterable[ToolSpec], root: Path, check: tuple[str, ...] | None) -> str:
     """The system prompt of the verb protocol: the verbs whose tools are among `specs`, and DONE."""
     table = {spec.name: spec for spec in specs}
-    shown = [_example(table[name]) for name in ("edit_file", "run_command") if name in table and table[name].example]
-    examples = [f"{verbs.render(action)}\n" for action in (*shown, Final(_DONE))]
+    shown: list[Action] = [
+        _example(table[name]) for name in ("edit_file", "run_command") if name in table and table[name].example
+    ]
+    examples = [f"{verbs.render(action)}\n" for action in [*shown, Final(_DONE)]]
     return _fill(
         "verbs_system.txt",
         root,
