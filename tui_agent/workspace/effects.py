@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from tui_agent.core.types import (
     Decision,
     Effect,
     Emit,
+    FileChange,
     ListFiles,
     Outcome,
     ReadFile,
@@ -35,11 +36,13 @@ from tui_agent.tools import commands, listing, names
 from tui_agent.tools import search as searching
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.files import render_file
-from tui_agent.workspace.commands import Run, execute
+from tui_agent.workspace import committed
+from tui_agent.workspace.commands import execute
 from tui_agent.workspace.files import Disk, Saved, sha256, stale
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.paths import Place, reason
-from tui_agent.workspace.receipts import Restore, plan
+from tui_agent.workspace.receipts import UNKNOWN, Restore, plan
+from tui_agent.workspace.running import Run
 
 T = TypeVar("T")
 _PASSWORD = re.compile(r"(://[^/\s:@]*:)[^@\s/]+@")
@@ -207,7 +210,21 @@ class Effects:
 
     async def plan_undo(self, receipts: tuple[Receipt, ...]) -> tuple[Restore, ...]:
         """What undoing these receipts would do to each file."""
+        receipts = tuple([replace(receipt, changed=await self._fetched(receipt.changed)) for receipt in receipts])
         return await asyncio.to_thread(lambda: plan(receipts, self._hash, self.memory.blobs.__contains__))
+
+    async def _fetched(self, changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+        """The changes with objects of git turned into copies we hold, or into unknown bytes."""
+        fetched = []
+        for change in changes:
+            if change.before is None or not change.before.startswith(committed.PREFIX):
+                fetched.append(change)
+                continue
+            name = change.before.removeprefix(committed.PREFIX)
+            data = await committed.content(self.disk.anchor.root, name, self.run)
+            kept = data is not None and self.memory.blobs.put(data) is None
+            fetched.append(replace(change, before=sha256(data) if data is not None and kept else UNKNOWN))
+        return tuple(fetched)
 
     async def undo(self, step: Restore) -> Outcome:
         """Carry out one step of a plan if its file still is as the plan saw it."""

@@ -37,13 +37,13 @@ from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.registry import TOOLS, Situation, Tool, find, summary
 from tui_agent.tools.text import TextFile
 from tui_agent.workspace import faults
-from tui_agent.workspace.commands import Run, default_run
 from tui_agent.workspace.effects import Effects, as_approved, off_loop, refusal
 from tui_agent.workspace.faults import Reach
 from tui_agent.workspace.files import Disk, check_writable
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.paths import Anchor, Place, not_regular
 from tui_agent.workspace.receipts import Blobs, Restore
+from tui_agent.workspace.running import Run, default_run
 
 
 class Workspace:
