@@ -114,6 +114,16 @@ def test_a_refused_read_is_no_reading(desk) -> None:
     assert desk.tree() == {".env": b"TOKEN=1\n"}
 
 
+def test_the_second_failed_edit_offers_the_whole_file(desk) -> None:
+    desk.put("a.txt", "one\n")
+    desk.call("read_file", path="a.txt")
+    wrong = {"path": "a.txt", "old": "two", "new": "three"}
+    assert "write_file" not in desk.call("edit_file", **wrong).text
+    assert "send the whole new text with write_file" in desk.call("edit_file", **wrong).text
+    assert desk.call("edit_file", path="a.txt", old="one", new="two\ntwo").status == "applied"
+    assert "write_file" not in desk.call("edit_file", **wrong).text
+
+
 # ------------------------------------------------------------------ batches
 
 

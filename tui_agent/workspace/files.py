@@ -211,7 +211,8 @@ class Disk:
                 self.reach("fsync_dir")
                 os.fsync(folder)
         except OSError as error:
-            return reason(error)
+            if error.errno not in {errno.EINVAL, errno.EOPNOTSUPP}:  # a file system that does not sync folders
+                return reason(error)
         return None
 
     # -------------------------------------------------------------- after a crash

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tui_agent.core.types import (
     ApprovalRequest,
     Ask,
     Decision,
+    Effect,
     Emit,
     ListFiles,
     Outcome,
@@ -44,6 +46,9 @@ from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.paths import Anchor, Place, not_regular
 from tui_agent.workspace.receipts import Blobs, Restore
 from tui_agent.workspace.running import Run, default_run
+
+_SHORT = 8000
+"""Bytes of a file that a model can well send whole."""
 
 
 class Workspace:
@@ -80,6 +85,7 @@ class Workspace:
         self._prefix, self._count = secrets.token_hex(4), itertools.count(1)
         self._effects = Effects(self._disk, self._memory, run, numbers, self._id)
         self._complete: set[str] = set()
+        self._failed: Counter[str] = Counter()
         self._disk.sweep()
 
     @property
@@ -104,7 +110,7 @@ class Workspace:
         if "path" in tool.spec.parameters["properties"]:
             place = self._anchor.resolve(arguments.get("path", "."))
         base, depends = self._base(tool, place, arguments, earlier) if place and tool.changes_file else (None, ())
-        effect = tool.prepare(arguments, Situation(place.path if place else "", base, self._timeout))
+        effect = self._effect(tool, arguments, Situation(place.path if place else "", base, self._timeout))
         if place and isinstance(effect, (ReadFile, ListFiles, SearchText)):
             self._look(place, effect)
         named = os.path.normpath(place.named.removeprefix(self._anchor.root + "/")) if place else ""
@@ -124,6 +130,23 @@ class Workspace:
             reason=names.caution(place.parts) if place and isinstance(effect, WriteBytes) else "",
             depends_on=depends,
         )
+
+    def _effect(self, tool: Tool, arguments: Mapping[str, Any], situation: Situation) -> Effect:
+        """What the call would do; a second exact edit in a row that fails offers the whole-file form."""
+        exact = tool.spec.name in {"edit_file", "multi_edit"}
+        try:
+            effect = tool.prepare(arguments, situation)
+        except ToolError as error:
+            if exact:
+                self._failed[situation.path] += 1
+            short = situation.base is not None and len(situation.base) < _SHORT
+            if self._failed[situation.path] > 1 and short and "write_file" in self._tools:
+                raise ToolError(
+                    f"{error} If this keeps failing, send the whole new text with write_file.", error.status
+                ) from None
+            raise
+        self._failed.pop(situation.path, None)
+        return effect
 
     def _base(
         self, tool: Tool, place: Place, arguments: Mapping[str, Any], earlier: tuple[ApprovalRequest, ...]
