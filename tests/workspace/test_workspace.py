@@ -197,6 +197,49 @@ def test_no_hunk_at_all_is_a_no(desk) -> None:
     assert desk.tree() == {}
 
 
+def parked(desk, name: str, **arguments: object) -> ApprovalRequest:
+    request = asyncio.run(desk.workspace.prepare(ToolCall("p", name, arguments)))
+    asyncio.run(desk.workspace.commit(request, Decision(request.id, "skip"), lambda _: None))
+    return request
+
+
+def test_a_parked_change_is_applied_later(desk) -> None:
+    desk.put("a.txt", TWO_PLACES)
+    desk.call("read_file", path="a.txt")
+    edits = [{"old": "\n2\n", "new": "\ntwo\n"}, {"old": "\n25\n", "new": "\n26th\n"}]
+    request = parked(desk, "multi_edit", path="a.txt", edits=edits)
+    assert desk.tree()["a.txt"] == TWO_PLACES.encode()
+    desk.put("a.txt", "a new first line\r\n" + TWO_PLACES)
+    outcome = asyncio.run(desk.workspace.apply_parked(request, frozenset({2})))
+    assert (outcome.status, outcome.receipt.by, outcome.receipt.added) == ("applied", "key", 1)
+    assert desk.tree()["a.txt"] == ("a new first line\r\n" + TWO_PLACES.replace("\n25\n", "\n26th\n")).encode()
+    desk.put("a.txt", TWO_PLACES.replace("\n25\n", "\nmine\n"))
+    assert asyncio.run(desk.workspace.apply_parked(request, frozenset({2}))).status == "refused"
+    assert asyncio.run(desk.workspace.apply_parked(request, frozenset({1}))).status == "applied"
+
+
+def test_a_parked_creation_never_overwrites(desk) -> None:
+    request = parked(desk, "write_file", path="a.txt", content="model\n")
+    desk.put("a.txt", "mine\n")
+    assert asyncio.run(desk.workspace.apply_parked(request)).status == "refused"
+    assert desk.tree() == {"a.txt": b"mine\n"}
+    (desk.root / "a.txt").unlink()
+    assert asyncio.run(desk.workspace.apply_parked(request)).status == "applied"
+
+
+def test_a_file_that_became_a_hard_link_is_not_read_unasked(desk, tmp_path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    desk.put("a.txt", "x")
+
+    async def run() -> Outcome:
+        request = await desk.workspace.prepare(ToolCall("c", "read_file", {"path": "a.txt"}))
+        (desk.root / "a.txt").unlink()
+        os.link(tmp_path / "secret", desk.root / "a.txt")
+        return await desk.workspace.commit(request, Decision(request.id, "yes", by="rule"), lambda _: None)
+
+    assert asyncio.run(run()).status == "refused"
+
+
 # ------------------------------------------------------------------ the world between question and answer
 
 

@@ -56,7 +56,8 @@ class Workspace:
 
     `permissions` is the policy in force; assign it to change the mode. `blobs` is the session's folder for copies of
     file contents (in memory without one), `temporary` a folder that outlives the session and remembers
-    files being written. `tools` names the enabled ones. `numbers`: reads carry line numbers.
+    files being written. `tools` names the enabled ones. `numbers`: reads carry line numbers. `command_timeout` is
+    in seconds. Raises `OSError` when `root` is no folder.
     """
 
     def __init__(
@@ -218,7 +219,14 @@ class Workspace:
             (decision,) = await self._ask((request,))
         return await self.commit(request, decision, lambda _: None)
 
-    # -------------------------------------------------------------- undo
+    # -------------------------------------------------------------- later: parked requests and undo
+
+    async def apply_parked(self, request: ApprovalRequest, chosen: frozenset[int] | None = None) -> Outcome:
+        """Apply a skipped change of a file later, by the person's own hand.
+
+        The file must hold the base of the request, or the old lines of each chosen hunk exactly once.
+        """
+        return await self._effects.apply_parked(request, chosen)
 
     async def plan_undo(self, receipts: Iterable[Receipt]) -> tuple[Restore, ...]:
         """What undoing these receipts (oldest first, up to the newest) would do to each file; changes nothing."""
