@@ -99,6 +99,11 @@ def test_only_a_single_match_is_edited_overlaps_counted(old: str, text: str) -> 
         )
 
 
+def test_line_numbers_only_in_the_new_text() -> None:
+    base = b"def a():\n    return 1\n"
+    assert "line-number" in refusal(edit, base, [Edit("    return 1", "     1\tdef a():\n     2\t    return 2")])
+
+
 # ------------------------------------------------------------------ examples beside the corpus
 
 
