@@ -226,7 +226,9 @@ def test_what_a_command_changed_is_in_its_receipt_and_undone_where_known(command
     assert (receipt.exit_code, receipt.duration, receipt.path) == (0, 0.25, None)
     assert [change.path for change in receipt.changed] == ["made.txt", "read.txt", "removed.txt", "unread.txt"]
     assert from_json(Receipt, to_json(receipt)) == receipt
-    states = {path: step.state for path, step in planned(desk, receipt).items()}
+    steps = planned(desk, receipt)
+    assert steps["unread.txt"].words == "changed by a command, cannot be restored"
+    states = {path: step.state for path, step in steps.items()}
     assert states == {"made.txt": "ready", "read.txt": "ready", "removed.txt": "ready", "unread.txt": "command"}
     undo(desk, receipt)
     assert desk.tree() == {

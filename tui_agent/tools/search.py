@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import tui_agent
@@ -43,6 +44,7 @@ class Hit:
     text: str
 
 
+@lru_cache(maxsize=64)
 def is_regex(text: str) -> bool:
     """Whether the text can be read as a regular expression; else it is searched for as it is."""
     try:

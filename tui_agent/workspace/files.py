@@ -11,7 +11,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -178,7 +177,7 @@ class Disk:
     @contextlib.contextmanager
     def _temporary_file(self, folder: int, place: Place, info: os.stat_result | None, data: bytes) -> Iterator[str]:
         """A synced file with the data and the mode of the old one, gone again unless it was put in place."""
-        name = f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(6)}.tmp"
+        name = f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(6).hex()}.tmp"
         entry = self._announce(place, name)
         try:
             self.reach("temp")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -83,7 +82,7 @@ class Workspace:
         reach = reach or faults.from_text(os.environ.get(faults.VARIABLE))
         self._disk = Disk(self._anchor, temporary, reach)
         self._memory = Memory(Blobs(blobs, reach=reach))
-        self._prefix, self._count = secrets.token_hex(4), itertools.count(1)
+        self._prefix, self._count = os.urandom(4).hex(), itertools.count(1)
         self._effects = Effects(self._disk, self._memory, run, numbers, self._id)
         self._complete: set[str] = set()
         self._failed: Counter[str] = Counter()
