@@ -73,15 +73,21 @@ def history(events: Iterable[AnyEvent]) -> History:
 
 
 def answered(messages: Sequence[Message]) -> History:
-    """Answer every open call and put the answers right behind their calls, in call order."""
-    results = {m.call_id: m for m in messages if isinstance(m, ToolMessage)}
+    """Answer every open call and put the answers right behind their calls, in call order.
+
+    A result belongs to the newest reply before it: servers give the same id to calls of different replies.
+    """
     out: list[Message] = []
+    waiting: dict[str, int] = {}
     for message in messages:
         if isinstance(message, ToolMessage):
+            if (place := waiting.pop(message.call_id, None)) is not None:
+                out[place] = message
             continue
         out.append(message)
         if isinstance(message, AssistantMessage):
-            out += [results.get(c.id) or ToolMessage(c.id, c.name, INTERRUPTED) for c in message.calls]
+            waiting = {call.id: len(out) + n for n, call in enumerate(message.calls)}
+            out += [ToolMessage(call.id, call.name, INTERRUPTED) for call in message.calls]
     return tuple(out)
 
 
