@@ -27,7 +27,7 @@ from tui_agent.core.types import (
 )
 from tui_agent.providers import errors, http, vendors
 from tui_agent.providers.history import last_user, own_extras, repair, sendable_arguments, wire_name, wire_names
-from tui_agent.providers.text import Scrubber, TextStream
+from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
 from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, argument_text, protocol_fault, string, tokens
 
@@ -119,7 +119,7 @@ def _assistant(message: AssistantMessage, names: Mapping[str, str]) -> dict[str,
 class LineReader:
     """Lines of a chat response -> deltas."""
 
-    def __init__(self, real_names: Mapping[str, str], offered: Sequence[str] | None) -> None:
+    def __init__(self, real_names: Mapping[str, str], offered: Mapping[str, ToolSpec] | None) -> None:
         self.finish: Finish | None = None
         self.ended = False
         self._real_names = real_names
@@ -185,8 +185,8 @@ class LineReader:
 def decoder(profile: Profile, tools: Sequence[ToolSpec] = ()) -> Decoder:
     """A decoder for one response. `options.text_tool_calls` reads calls written as text."""
     names = wire_names(tools)
-    offered = [spec.name for spec in tools] if profile.options.get("text_tool_calls") is True else None
-    return Decoder(Frames(lines=True), LineReader({wire: real for real, wire in names.items()}, offered))
+    reader = LineReader({wire: real for real, wire in names.items()}, offered_in_text(profile, tools))
+    return Decoder(Frames(lines=True), reader)
 
 
 def _headers(key: str | None) -> Mapping[str, str]:
