@@ -25,7 +25,7 @@ MAX_MESSAGE = 500
 
 _REDACTED = "[redacted]"
 _KEY_SHAPES = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|AIza)[-_]?[A-Za-z0-9][A-Za-z0-9_\-]{14,}|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}",
+    r"\b(?:(?:sk|pk|rk|gsk|xai|hf|ghp)[-_]|AIza)[A-Za-z0-9][A-Za-z0-9_\-]{14,}|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}"
 )
 _OVERFLOW = re.compile(
     r"context[_ ]length|context (window|size|limit)|exceed_context_size|maximum context|context the overflows"
@@ -259,8 +259,8 @@ def _sentence(status: int | None, detail: str, kind: ErrorKind) -> str:
     }[kind]
     detail = _tidy(detail)
     sentence = f"{lead}: {detail}" if detail else lead
-    if kind == "bad_request" and status == 404 and not detail:
-        return f"{sentence}: check the endpoint's path"
+    if status == 404:
+        return f"{sentence} (check endpoint and model of this profile)"
     if refuses_tools(ProviderError(kind, detail)):
         return f'{sentence} (enable its tool parser, or set protocol = "json" in this profile)'
     return sentence
