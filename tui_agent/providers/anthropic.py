@@ -29,7 +29,16 @@ from tui_agent.core.types import (
     UserMessage,
 )
 from tui_agent.providers import errors, http, vendors
-from tui_agent.providers.history import flatten, own_extras, repair, safe_id, sendable_arguments, wire_name, wire_names
+from tui_agent.providers.history import (
+    flatten,
+    made_here,
+    own_extras,
+    repair,
+    safe_id,
+    sendable_arguments,
+    wire_name,
+    wire_names,
+)
 from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
 from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, number, protocol_fault, string, tokens
@@ -103,7 +112,8 @@ def _messages(messages: list[Message], profile: Profile, names: Mapping[str, str
     for message in messages:
         if isinstance(message, AssistantMessage):
             own = own_extras(message, profile)
-            ids.update({call.id: call.id if own else safe_id(call.id) for call in message.calls})
+            own_ids = made_here(message, profile)
+            ids.update({call.id: call.id if own_ids else safe_id(call.id) for call in message.calls})
             wire.append({"role": "assistant", "content": _assistant(message, own, names, ids)})
             continue
         block = _text(message.text) if isinstance(message, UserMessage) else _result(message, ids)

@@ -33,6 +33,7 @@ from tui_agent.providers import errors, http, vendors
 from tui_agent.providers.fragments import CallKeys
 from tui_agent.providers.history import (
     last_user,
+    made_here,
     own_extras,
     repair,
     safe_id,
@@ -130,7 +131,8 @@ def _messages(messages: list[Message], profile: Profile, vendor: Vendor, names: 
             wire.append({"role": "tool", "tool_call_id": ids[message.call_id], "content": message.text})
         else:
             own = own_extras(message, profile)
-            ids.update({call.id: _wire_id(call.id, vendor, made_here=bool(own)) for call in message.calls})
+            own_ids = made_here(message, profile)
+            ids.update({call.id: _wire_id(call.id, vendor, own=own_ids) for call in message.calls})
             wire.append(_assistant(message, own, vendor, names, ids, in_loop=at > loop_start))
     return wire
 
@@ -149,7 +151,7 @@ def _assistant(
     if message.calls:
         members = own.get("calls") or {}
         wire["tool_calls"] = [_call(call, names, ids, members.get(call.id) or {}) for call in message.calls]
-        if vendor.signatures and in_loop:
+        if vendor.signatures:
             _sign(wire["tool_calls"][0])
         if vendor.reasoning_back and in_loop:
             wire["reasoning_content"] = message.reasoning
@@ -172,10 +174,10 @@ def _sign(call: _Body) -> None:
         call["extra_content"] = {"google": {"thought_signature": NO_SIGNATURE}}
 
 
-def _wire_id(call_id: str, vendor: Vendor, *, made_here: bool) -> str:
+def _wire_id(call_id: str, vendor: Vendor, *, own: bool) -> str:
     if vendor.short_ids:
         return short_id(call_id)
-    return call_id if made_here else safe_id(call_id)
+    return call_id if own else safe_id(call_id)
 
 
 # ------------------------------------------------------------------ response
