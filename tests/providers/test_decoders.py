@@ -267,11 +267,16 @@ A, B = '{"path": "a"}', '{"path": "b"}'
         ([[call(index=-1, id="x", name="r", arguments=A)], [call(index=10**9, id="y", name="r", arguments=B)]], [A, B]),
         ([[call(index="0", id="x", name="r", arguments=A)], [call(index=True, id="x", arguments="")]], [A]),
         ([[call(index=5, id="x", name="r", arguments=A[:3])], [call(index=5, arguments=A[3:])]], [A]),
+        ([[call(index=0, id="x", name="ru")], [call(index=0, name="n")], [call(index=0, arguments=A)]], [A]),
+        ([[call(name="ru")], [call(name="n", arguments=A)]], [A]),
+        ([call(index=0, id="x", name="run", arguments=A)], [A]),
         ([[None, 7, call(index=0, id="x", name="r", arguments={"path": "a"})]], [A]),
     ],
 )
 def test_which_call_a_fragment_belongs_to(entries: list[Any], expected: list[str]) -> None:
-    assert [made.raw for made in chat(*({"tool_calls": entry} for entry in entries)).calls] == expected
+    calls = chat(*({"tool_calls": entry} for entry in entries)).calls
+    assert [made.raw for made in calls] == expected
+    assert {made.name for made in calls} <= {"run", "r", "s"}
 
 
 def test_a_flood_of_calls_is_bounded() -> None:
@@ -288,6 +293,16 @@ def test_a_flood_of_calls_is_bounded() -> None:
     [
         ({"prompt_tokens": -5, "completion_tokens": "7"}, (None, None)),
         ({"prompt_tokens": 10**30, "completion_tokens": True}, (None, None)),
+        ({"input_tokens": 5, "output_tokens": 6}, (5, 6)),
+        (
+            {
+                "prompt_tokens": 5,
+                "completion_tokens": 6,
+                "total_tokens": 18,
+                "completion_tokens_details": {"reasoning_tokens": 7},
+            },
+            (5, 13),
+        ),
         ({"prompt_tokens": 5.0, "completion_tokens": 0}, (5, 0)),
         ({"prompt_tokens": 5, "prompt_tokens_details": [], "completion_tokens_details": "x"}, (5, None)),
     ],
@@ -297,6 +312,45 @@ def test_odd_usage_is_unknown(usage: Any, expected: Any) -> None:
     assert got is not None
     assert (got.input_tokens, got.output_tokens) == expected
     assert chat(usage=[1]).usage is None
+
+
+def test_an_empty_count_erases_nothing() -> None:
+    chunks = [{"choices": [{"finish_reason": "stop", "usage": {"prompt_tokens": 3, "completion_tokens": 4}}]}]
+    chunks.append({"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0}})
+    got = collect(decode(openai_chat, [framed(openai_chat, chunks)])).usage
+    assert got is not None
+    assert (got.input_tokens, got.output_tokens) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("body", "text", "kind"),
+    [
+        (b"event: error\ndata: upstream fell over\n\n", "", "server"),
+        (b'data: {"choices":[{"error":{"message":"x","code":429}}]}\n\n', "", "rate_limit"),
+        (b'{"choices":[{"delta":{"content":"a"}}]}\n{"choices":[{"delta":{},"finish_reason":"stop"}]}\n', "a", None),
+        (
+            b'data: {"choices":[{"delta":{"content":"a"}}]}\ndata: {"choices":[{"finish_reason":"stop"}]}\ndata: [DONE]\n',
+            "a",
+            None,
+        ),
+        (b'data: {"choices":[{"delta":{"content":"a"}}]}\ndata: {"choices":[{"del', "a", "network"),
+        (b'{"choices":[{"message":{"content":"a"}}]}', "a", None),
+        (b'{"choices":[{"message":{"content":"a"', "", "protocol"),
+        (b'{"hello":1}', "", "network"),
+        (b'{"detail":"Not allowed"}', "", "server"),
+        (b"Not found", "", "protocol"),
+    ],
+)
+def test_odd_framings(body: bytes, text: str, kind: str | None) -> None:
+    reply = collect(decode(openai_chat, [body]))
+    assert (reply.text, reply.error.kind if reply.error else None) == (text, kind)
+    assert collect(decode(openai_chat, pieces(body, 1))) == reply
+
+
+def test_ollama_lines_in_an_event_stream() -> None:
+    body = b'data: {"message":{"content":"a"},"done":false}\n\ndata: {"message":{"content":"b"},"done":true}\n\n'
+    reply = collect(decode(ollama, [body]))
+    assert (reply.text, reply.finish) == ("ab", "stop")
 
 
 def test_surrogates_cut_between_deltas_are_joined() -> None:

@@ -29,8 +29,17 @@ from tui_agent.core.types import (
     UserMessage,
 )
 from tui_agent.providers import errors, http, vendors
-from tui_agent.providers.history import flatten, own_extras, repair, safe_id, sendable_arguments, wire_name, wire_names
-from tui_agent.providers.text import Scrubber, TextStream
+from tui_agent.providers.history import (
+    flatten,
+    made_here,
+    own_extras,
+    repair,
+    safe_id,
+    sendable_arguments,
+    wire_name,
+    wire_names,
+)
+from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
 from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, number, protocol_fault, string, tokens
 
@@ -103,7 +112,8 @@ def _messages(messages: list[Message], profile: Profile, names: Mapping[str, str
     for message in messages:
         if isinstance(message, AssistantMessage):
             own = own_extras(message, profile)
-            ids.update({call.id: call.id if own else safe_id(call.id) for call in message.calls})
+            own_ids = made_here(message, profile)
+            ids.update({call.id: call.id if own_ids else safe_id(call.id) for call in message.calls})
             wire.append({"role": "assistant", "content": _assistant(message, own, names, ids)})
             continue
         block = _text(message.text) if isinstance(message, UserMessage) else _result(message, ids)
@@ -183,7 +193,7 @@ def _thought_last(wire: list[dict[str, Any]]) -> bool:
 class MessageReader:
     """Events of a message stream (or one whole message) -> deltas."""
 
-    def __init__(self, real_names: Mapping[str, str], offered: Sequence[str] | None) -> None:
+    def __init__(self, real_names: Mapping[str, str], offered: Mapping[str, ToolSpec] | None) -> None:
         self.finish: Finish | None = None
         self.ended = False
         self._real_names = real_names
@@ -307,7 +317,10 @@ class MessageReader:
 
     def rest(self, *, want_calls: bool) -> list[Delta]:
         """See `wire.Reader`."""
-        return self._text.finish(want_calls=want_calls and not self._calls)
+        out: list[Delta] = []
+        for index in list(self._unsent_input):
+            self._stop(index, out)
+        return [*out, *self._text.finish(want_calls=want_calls and not self._calls)]
 
     def usage(self) -> Usage | None:
         """The whole prompt: this format counts cache reads and writes apart from `input_tokens`."""
@@ -336,8 +349,9 @@ class MessageReader:
 def decoder(profile: Profile, tools: Sequence[ToolSpec] = ()) -> Decoder:
     """A decoder for one response. `options.text_tool_calls` reads calls written as text."""
     names = wire_names(tools)
-    offered = [spec.name for spec in tools] if profile.options.get("text_tool_calls") is True else None
-    return Decoder(Frames(), MessageReader({wire: real for real, wire in names.items()}, offered))
+    return Decoder(
+        Frames(), MessageReader({wire: real for real, wire in names.items()}, offered_in_text(profile, tools))
+    )
 
 
 def _headers(key: str | None) -> Mapping[str, str]:

@@ -26,8 +26,8 @@ from tui_agent.core.types import (
     Usage,
 )
 from tui_agent.providers import errors, http, vendors
-from tui_agent.providers.history import last_user, own_extras, repair, sendable_arguments, wire_name, wire_names
-from tui_agent.providers.text import Scrubber, TextStream
+from tui_agent.providers.history import last_user, made_here, repair, sendable_arguments, wire_name, wire_names
+from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
 from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, argument_text, protocol_fault, string, tokens
 
@@ -89,7 +89,7 @@ def _messages(messages: list[Message], profile: Profile, names: Mapping[str, str
             wire.append({"role": "tool", "tool_name": name, "content": message.text, "tool_call_id": message.call_id})
         elif isinstance(message, AssistantMessage):
             wire.append(_assistant(message, names))
-            if message.reasoning and at > loop_start and own_extras(message, profile):
+            if message.reasoning and at > loop_start and made_here(message, profile):
                 wire[-1]["thinking"] = message.reasoning
         else:
             wire.append({"role": "user", "content": message.text})
@@ -119,14 +119,13 @@ def _assistant(message: AssistantMessage, names: Mapping[str, str]) -> dict[str,
 class LineReader:
     """Lines of a chat response -> deltas."""
 
-    def __init__(self, real_names: Mapping[str, str], offered: Sequence[str] | None) -> None:
+    def __init__(self, real_names: Mapping[str, str], offered: Mapping[str, ToolSpec] | None) -> None:
         self.finish: Finish | None = None
         self.ended = False
         self._real_names = real_names
         self._text = TextStream(offered)
         self._reasoning = Scrubber()
         self._calls = 0
-        self._thought = False
         self._last: Mapping[str, Any] = {}
 
     def read(self, event: str, value: Json, out: list[Delta]) -> None:
@@ -147,7 +146,6 @@ class LineReader:
     def _message(self, message: Mapping[str, Any], out: list[Delta]) -> None:
         thinking = message.get("thinking")
         if isinstance(thinking, str) and (thinking := self._reasoning.feed(thinking)):
-            self._thought = True
             out.append(ReasoningDelta(thinking))
         content = message.get("content")
         if isinstance(content, str) and content:
@@ -178,15 +176,15 @@ class LineReader:
         return Usage(tokens(self._last.get("prompt_eval_count")), tokens(self._last.get("eval_count")))
 
     def extras(self) -> dict[str, Any]:
-        """Marks a message whose thinking this server may be sent again."""
-        return {"thinking": True} if self._thought else {}
+        """Nothing has to go back but the thinking, which the message itself holds."""
+        return {}
 
 
 def decoder(profile: Profile, tools: Sequence[ToolSpec] = ()) -> Decoder:
     """A decoder for one response. `options.text_tool_calls` reads calls written as text."""
     names = wire_names(tools)
-    offered = [spec.name for spec in tools] if profile.options.get("text_tool_calls") is True else None
-    return Decoder(Frames(lines=True), LineReader({wire: real for real, wire in names.items()}, offered))
+    reader = LineReader({wire: real for real, wire in names.items()}, offered_in_text(profile, tools))
+    return Decoder(Frames(lines=True), reader)
 
 
 def _headers(key: str | None) -> Mapping[str, str]:
