@@ -38,14 +38,14 @@ from tui_agent.core.types import (
 from tui_agent.paths import Paths
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Terms
-from tui_agent.ui.app import AgentApp, Start
+from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.first_run import FirstRun
 from tui_agent.ui.trust_card import TrustCard
 
 SIZES = ((120, 40), (80, 24), (40, 20))
 
-LEXER = b'''class Lexer:
+LEXER = b"""class Lexer:
     def __init__(self, text):
         self.text = text
         self.pos = 0
@@ -59,9 +59,9 @@ LEXER = b'''class Lexer:
 
     def fail(self, at):
         raise ParseError(at)
-'''
+"""
 
-LEXER_NEW = b'''class Lexer:
+LEXER_NEW = b"""class Lexer:
     def __init__(self, text):
         self.text = text
         self.pos = 0
@@ -78,7 +78,7 @@ LEXER_NEW = b'''class Lexer:
     def fail(self, at):
         at = min(at, len(self.text))
         raise ParseError(at)
-'''
+"""
 
 
 def call(number: int, name: str, **arguments: Any) -> ToolCall:
@@ -88,7 +88,9 @@ def call(number: int, name: str, **arguments: Any) -> ToolCall:
 
 def done(call: ToolCall, summary: str, note: str = "", seconds: float = 0.012, **kw: Any) -> ev.ToolDone:
     """A call that was carried out."""
-    return ev.ToolDone(call, kw.pop("status", "applied"), kw.pop("text", "ok"), note, summary, kw.pop("receipt", None), seconds, **kw)
+    return ev.ToolDone(
+        call, kw.pop("status", "applied"), kw.pop("text", "ok"), note, summary, kw.pop("receipt", None), seconds, **kw
+    )
 
 
 def receipt(path: str, added: int, removed: int, *, new: bool = False) -> Receipt:
@@ -114,7 +116,11 @@ PLAN = call(
 
 STORY: tuple[ev.Durable, ...] = (
     ev.UserSaid("Unicode escapes outside the BMP come out as two lone surrogates. Fix it."),
-    said("Let me see how escapes are read today.", call(1, "read_file", path="src/parser.py"), call(2, "search", text="\\\\u")),
+    said(
+        "Let me see how escapes are read today.",
+        call(1, "read_file", path="src/parser.py"),
+        call(2, "search", text="\\\\u"),
+    ),
     done(call(1, "read_file", path="src/parser.py"), "read  src/parser.py  lines 1-220", "220 lines", 0.038),
     done(call(2, "search", text="\\\\u"), "search  \\\\u  in .", "7 hits", 0.022),
     said(
@@ -125,10 +131,25 @@ STORY: tuple[ev.Durable, ...] = (
         call(5, "write_file", path="tests/test_esc.py"),
     ),
     done(PLAN, "plan  2 of 4 done", "", 0.0),
-    done(call(4, "edit_file", path="src/parser.py"), "edit  src/parser.py  +12 -4", "", 0.004, receipt=receipt("src/parser.py", 12, 4)),
-    done(call(5, "write_file", path="tests/test_esc.py"), "create  tests/test_esc.py  +31 -0", "", 0.003, receipt=receipt("tests/test_esc.py", 31, 0, new=True)),
+    done(
+        call(4, "edit_file", path="src/parser.py"),
+        "edit  src/parser.py  +12 -4",
+        "",
+        0.004,
+        receipt=receipt("src/parser.py", 12, 4),
+    ),
+    done(
+        call(5, "write_file", path="tests/test_esc.py"),
+        "create  tests/test_esc.py  +31 -0",
+        "",
+        0.003,
+        receipt=receipt("tests/test_esc.py", 31, 0, new=True),
+    ),
     ev.CheckDone(
-        ("make", "check"), 1, "tests/test_esc.py::test_lone_half FAILED\nE   AssertionError: column 9 != 8\n1 failed, 6 passed\n", 1.8
+        ("make", "check"),
+        1,
+        "tests/test_esc.py::test_lone_half FAILED\nE   AssertionError: column 9 != 8\n1 failed, 6 passed\n",
+        1.8,
     ),
 )
 
@@ -139,9 +160,17 @@ TAIL = (
 
 ENDING: tuple[ev.Durable, ...] = (
     said(TAIL + ".", call(6, "edit_file", path="src/lexer.py")),
-    done(call(6, "edit_file", path="src/lexer.py"), "edit  src/lexer.py  +6 -3", "", 0.004, receipt=receipt("src/lexer.py", 6, 3)),
+    done(
+        call(6, "edit_file", path="src/lexer.py"),
+        "edit  src/lexer.py  +6 -3",
+        "",
+        0.004,
+        receipt=receipt("src/lexer.py", 6, 3),
+    ),
     ev.CheckDone(("make", "check"), 0, "", 4.1),
-    said("Columns now start at the backslash.\n\n| input | before | now |\n|---|---|---|\n| `\\ud83d\\ude00` | two halves | one character |\n| lone half | column 9 | column 8 |"),
+    said(
+        "Columns now start at the backslash.\n\n| input | before | now |\n|---|---|---|\n| `\\ud83d\\ude00` | two halves | one character |\n| lone half | column 9 | column 8 |"
+    ),
     ev.RunEnded(StopReason.VERIFIED, "the check passed after the last edit", 4, "passed"),
 )
 
@@ -159,10 +188,15 @@ EDIT = request(
     "edit  src/lexer.py  +6 -3",
     "The lexer counts from zero, so the fix belongs in the lexer.",
 )
-COMMAND = request(11, RunArgv(("git", "log", "--oneline", "-n", "5", "--", "src/lexer.py"), 120), "run  git log", "Who changed this last?")
+COMMAND = request(
+    11,
+    RunArgv(("git", "log", "--oneline", "-n", "5", "--", "src/lexer.py"), 120),
+    "run  git log",
+    "Who changed this last?",
+)
 SCRIPT = request(
     12,
-    RunScript("for f in tests/*.py; do\n  python \"$f\" || exit 1\ndone\nrm -rf build", 120),
+    RunScript('for f in tests/*.py; do\n  python "$f" || exit 1\ndone\nrm -rf build', 120),
     "shell  for f in …",
     "I run each test file on its own.",
 )
@@ -262,7 +296,12 @@ async def _provider(app: AgentApp, pilot: Pilot[int]) -> None:
 async def _error(app: AgentApp, _pilot: Pilot[int]) -> None:
     said_by_server = "http://127.0.0.1:11434 refuses connections: is the server running?"
     failed = ProviderError("network", said_by_server, retryable=True)
-    tell(app, ev.UserSaid("then update the docs example"), ev.ProviderFailed(failed), ev.RunEnded(StopReason.FAILED, said_by_server, 1))
+    tell(
+        app,
+        ev.UserSaid("then update the docs example"),
+        ev.ProviderFailed(failed),
+        ev.RunEnded(StopReason.FAILED, said_by_server, 1),
+    )
     app.main.composer.load("then update the docs example")
 
 
@@ -270,11 +309,48 @@ async def _refused(app: AgentApp, _pilot: Pilot[int]) -> None:
     tell(
         app,
         ev.UserSaid("clean up"),
-        said("I will remove the old build.", call(1, "run_command"), call(2, "edit_file"), call(3, "edit_file"), call(4, "read_file")),
-        done(call(1, "run_command"), "run  git push --force", "denied", 0, status="refused", text="denied by the policy (deny pattern: git push).", denied="policy"),
-        done(call(2, "edit_file"), "edit  a.py  +1 -1", "refused", 0, status="refused", text="user rejected the change: keep the name", denied="person"),
-        done(call(3, "edit_file"), "edit  b.py  +1 -1", "skipped", 0, status="refused", text="user skipped: not today", denied="skip"),
-        done(call(4, "read_file"), "read  nowhere.py", "", 0, status="error", text="nowhere.py was not found: no such file or folder"),
+        said(
+            "I will remove the old build.",
+            call(1, "run_command"),
+            call(2, "edit_file"),
+            call(3, "edit_file"),
+            call(4, "read_file"),
+        ),
+        done(
+            call(1, "run_command"),
+            "run  git push --force",
+            "denied",
+            0,
+            status="refused",
+            text="denied by the policy (deny pattern: git push).",
+            denied="policy",
+        ),
+        done(
+            call(2, "edit_file"),
+            "edit  a.py  +1 -1",
+            "refused",
+            0,
+            status="refused",
+            text="user rejected the change: keep the name",
+            denied="person",
+        ),
+        done(
+            call(3, "edit_file"),
+            "edit  b.py  +1 -1",
+            "skipped",
+            0,
+            status="refused",
+            text="user skipped: not today",
+            denied="skip",
+        ),
+        done(
+            call(4, "read_file"),
+            "read  nowhere.py",
+            "",
+            0,
+            status="error",
+            text="nowhere.py was not found: no such file or folder",
+        ),
         said("Then I leave it as it is."),
         ev.RunEnded(StopReason.COMPLETED, "", 2),
     )
@@ -305,7 +381,14 @@ def prepared(scene: Scene) -> Iterator[AgentApp]:
     base = Path(tempfile.gettempdir()) / "tui-agent-scenes"
     shutil.rmtree(base, ignore_errors=True)
     root = base / "code" / "parser"
-    for name, content in {"src/lexer.py": LEXER, "src/parser.py": b"\n", "src/tokens.py": b"\n", "docs/a.md": b"\n", "tests/test_lex.py": b"\n", "README.md": b"\n"}.items():
+    for name, content in {
+        "src/lexer.py": LEXER,
+        "src/parser.py": b"\n",
+        "src/tokens.py": b"\n",
+        "docs/a.md": b"\n",
+        "tests/test_lex.py": b"\n",
+        "README.md": b"\n",
+    }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(content)
     (root / ".git").mkdir()
@@ -319,7 +402,8 @@ def prepared(scene: Scene) -> Iterator[AgentApp]:
         "checks": {str(root): ["make", "check"]},
     }
     terms = Terms(root, settings(table), paths, trusted=True, environment={})
-    ready = None if scene.bare else (terms, scripted([]))
+    local = Profile("local", model="qwen3-coder:30b", local=True)
+    ready = None if scene.bare else Ready(terms, scripted([]), local)
     app = AgentApp(Start(root, paths, paths.config_file, ready=ready, environment={}))
     app.animation_level = "none"
     try:
@@ -333,12 +417,6 @@ async def play(scene: Scene, pilot: Pilot[int]) -> None:
     app = pilot.app
     assert isinstance(app, AgentApp)
     if not scene.bare:
-        await until(lambda: app.main.conversation is not None and bool(app.main.composer.text))
-        app.main.composer.load("")
-        app.main.transcript.load(())
-        app.session.log.events.clear()
-        app.talk.restart()
-        local = Profile("local", model="qwen3-coder:30b", local=True)
-        app.session.profile = local
+        await until(lambda: app.main.conversation is not None and app.session.profile is not None)
     await scene.play(app, pilot)
     await settle(pilot)

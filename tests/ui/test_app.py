@@ -19,7 +19,7 @@ from tui_agent.paths import Paths
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Terms
 from tui_agent.ui.actions import ACTIONS, clashes
-from tui_agent.ui.app import AgentApp, Start, branch_of
+from tui_agent.ui.app import AgentApp, Ready, Start, branch_of
 from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.first_run import FirstRun
 from tui_agent.ui.main import MainScreen
@@ -39,10 +39,9 @@ async def running(
     root = tmp_path / "work"
     root.mkdir(exist_ok=True)
     at = terms(root, tmp_path / "user", **kw)
-    app = AgentApp(Start(root, at.paths, at.paths.config_file, ready=(at, model)))
+    app = AgentApp(Start(root, at.paths, at.paths.config_file, ready=Ready(at, model)))
     async with app.run_test(size=size) as pilot:
-        await until(lambda: app.main.conversation is not None and bool(app.main.composer.text))
-        app.main.composer.load("")
+        await until(lambda: app.main.conversation is not None and app.session.profile is not None)
         yield app, pilot
 
 
@@ -83,7 +82,7 @@ def ends(app: AgentApp) -> list[ev.RunEnded]:
 async def test_the_demo_by_its_keys(size: tuple[int, int]) -> None:
     with demo.prepared() as played:
         at = played.terms
-        app = AgentApp(Start(at.root, at.paths, at.paths.config_file, ready=(at, played.model)))
+        app = AgentApp(Start(at.root, at.paths, at.paths.config_file, ready=Ready(at, played.model, task=demo.TASK)))
         async with app.run_test(size=size) as pilot:
             await until(lambda: app.main.conversation is not None and app.main.composer.text == demo.TASK)
             await pilot.press("enter")
@@ -103,7 +102,7 @@ async def test_a_refusal_in_the_demo_writes_nothing_and_says_so() -> None:
     with demo.prepared() as played:
         at = played.terms
         before = (at.root / "slugs.py").read_bytes()
-        app = AgentApp(Start(at.root, at.paths, at.paths.config_file, ready=(at, played.model)))
+        app = AgentApp(Start(at.root, at.paths, at.paths.config_file, ready=Ready(at, played.model, task=demo.TASK)))
         async with app.run_test(size=(100, 30)) as pilot:
             await until(lambda: app.main.conversation is not None and bool(app.main.composer.text))
             await pilot.press("enter")
@@ -306,7 +305,7 @@ async def test_quitting_while_a_turn_runs_asks_once_more(tmp_path: Path) -> None
 
 def test_every_action_has_its_handler_and_no_key_is_claimed_twice(tmp_path: Path) -> None:
     at = terms(tmp_path, tmp_path)
-    app = AgentApp(Start(tmp_path, at.paths, at.paths.config_file, ready=(at, scripted([]))))
+    app = AgentApp(Start(tmp_path, at.paths, at.paths.config_file, ready=Ready(at, scripted([]))))
     assert clashes() == []
     assert {a.id for a in ACTIONS if a.scope == "app"} == set(app.main.handlers)
     forbidden = {"ctrl+b", "ctrl+h", "ctrl+i", "ctrl+m", "ctrl+["}

@@ -26,7 +26,7 @@ def search_desk(make_desk, monkeypatch):
     def make(*results: Result, ripgrep: str | None = None):
         ran, answers = [], list(results)
 
-        async def run(argv, *, cwd, timeout, emit):  # noqa: ASYNC109 - the signature of the runner
+        async def run(argv, *, cwd, timeout, emit):
             ran.append(argv)
             return answers.pop(0)
 

@@ -186,7 +186,7 @@ def command_desk(make_desk):
     """A desk whose runner does what `action` says instead of running anything; git runs for real."""
 
     def make(action, result: Result | None = None):
-        async def run(argv, *, cwd, timeout, emit):  # noqa: ASYNC109 - the signature of the runner
+        async def run(argv, *, cwd, timeout, emit):
             if argv[0] == "git":
                 return _git_result(argv, cwd)
             emit("live\n")

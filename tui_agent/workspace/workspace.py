@@ -10,6 +10,7 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,8 @@ class Workspace:
         outcome = await self._effects.carry_out(request, decision, emit)
         if outcome.status == "applied" and as_approved(request.effect, outcome.receipt):
             self._complete.add(request.id)
+        if outcome.status == "applied" and isinstance(request.effect, WriteBytes) and decision.by != "key":
+            self.permissions = replace(self.permissions, unseen_edits=True)  # from here on nobody saw what may run
         return outcome
 
     async def call(self, name: str, arguments: object) -> Outcome:
