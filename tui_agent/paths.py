@@ -50,6 +50,13 @@ def user_paths(env: Mapping[str, str] | None = None) -> Paths:
     )
 
 
+def tilde(path: Path, env: Mapping[str, str]) -> str:
+    """A path as people write it, with their home folder as `~`."""
+    home = env.get("HOME", "")
+    text = str(path)
+    return f"~{text[len(home) :]}" if home and home != "/" and text.startswith(f"{home}/") else text
+
+
 def own_file(name: str) -> Path:
     """A data file of the product ("styles/app.tcss"): in the package of a wheel, beside it in a checkout."""
     inside = PACKAGE / name
