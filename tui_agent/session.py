@@ -23,6 +23,7 @@ from tui_agent.core import fold
 from tui_agent.core.check import Check
 from tui_agent.core.log import FileLog
 from tui_agent.core.loop import Agent, run
+from tui_agent.core.policy import pattern_fault
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import Ask, ConfigError, Emit, Model, StopReason, ToolSpec, Usage
 from tui_agent.paths import Paths
@@ -57,9 +58,12 @@ class Terms:
 
 
 def _pattern(terms: Terms) -> tuple[str, ...]:
-    """The check as a pattern that may run code nobody saw, when `--allow check` was given."""
-    argv = terms.settings.check_for(terms.root)
-    return (shlex.join(argv),) if terms.allow_check and argv else ()
+    """The check as a pattern that may run code nobody saw, when `--allow check` was given.
+
+    One that is no pattern (a program by its path) is not for the model to run: it still runs by itself after edits.
+    """
+    argv = terms.settings.check_for(terms.root) if terms.allow_check else None
+    return (pattern,) if argv and not pattern_fault(pattern := shlex.join(argv)) else ()
 
 
 class Session:

@@ -10,6 +10,7 @@ import itertools
 import os
 import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,7 @@ class Workspace:
         self._prefix, self._count = secrets.token_hex(4), itertools.count(1)
         self._effects = Effects(self._disk, self._memory, run, numbers, self._id)
         self._complete: set[str] = set()
+        self._unseen_edits = False
         self._disk.sweep()
 
     @property
@@ -165,8 +167,15 @@ class Workspace:
     # -------------------------------------------------------------- decide and commit
 
     def decide(self, request: ApprovalRequest) -> Verdict:
-        """What the policy says to a prepared request."""
-        return policy.decide(request.policy, self.permissions)
+        """What the policy says to a prepared request.
+
+        Once an edit was allowed unasked, the folder may hold code that nobody saw: for the rest of its batch, too.
+        """
+        unseen = self._unseen_edits or self.permissions.unseen_edits
+        verdict = policy.decide(request.policy, replace(self.permissions, unseen_edits=unseen))
+        if isinstance(request.effect, WriteBytes) and verdict.permission == "allow":
+            self._unseen_edits = True
+        return verdict
 
     async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
         """Carry out an approved request after comparing its base again, or say why it was not."""
