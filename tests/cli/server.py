@@ -81,9 +81,9 @@ class Server:
     asked: threading.Event = field(default_factory=threading.Event)
     closing: threading.Event = field(default_factory=threading.Event)
 
-    def told(self) -> list[str]:
-        """The results of the tools, as the model was told in its last request."""
-        return [m["content"] for m in self.bodies[-1]["messages"] if m["role"] == "tool"]
+    def told(self, request: int = -1) -> list[str]:
+        """The results of the tools, as the model was told in this request."""
+        return [m["content"] for m in self.bodies[request]["messages"] if m["role"] == "tool"]
 
 
 @contextmanager
