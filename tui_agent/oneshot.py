@@ -127,12 +127,12 @@ def check_lines(check: ev.CheckDone) -> Iterator[str]:
     result = "ok" if check.passed else "FAILED" if check.exit_code is None else f"FAILED (exit {check.exit_code})"
     yield f"  check  {label(' '.join(check.argv), _OBJECT)}   {result}   {seconds(check.duration)}   {confined}"
     if not check.passed:
-        yield indented(check.output.rstrip(), 4)
+        yield indented(check.output, 4)
 
 
 def indented(text: str, by: int) -> str:
     """Outside text of several lines, safe to print, `by` columns to the right."""
-    return textwrap.indent(plain(text), " " * by)
+    return textwrap.indent(plain(text.rstrip()), " " * by)
 
 
 def tool_lines(done: ev.ToolDone, session: Session) -> Iterator[str]:

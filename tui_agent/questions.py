@@ -85,7 +85,8 @@ def _file(change: FileDiff, limit: int) -> View:
     odd = False
     tell_endings = mixed_endings(change.base, change.new)
     for hunk in change.hunks:
-        (head if left else rest).append(f"    @@ -{_lines(hunk.old)} +{_lines(hunk.new)} @@")
+        place = f"@@ -{_lines(hunk.old)} +{_lines(hunk.new)} @@" if len(hunk) else "(an empty file)"
+        (head if left else rest).append(f"    {place}")
         for row in hunk.rows():
             shown = sanitise({"context": " ", "remove": "-", "add": "+"}[row.kind] + row.text, "diff_line")
             odd = odd or (not left and shown.full_view)

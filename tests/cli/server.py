@@ -98,11 +98,11 @@ def serving(*replies: Reply) -> Iterator[Server]:
             server.bodies.append(body)
             server.headers.append({k.lower(): v for k, v in self.headers.items()})
             reply = server.replies[min(number, len(server.replies) - 1)]
-            failed = isinstance(reply, Failure)
-            self.send_response(reply.status if failed else 200)
-            self.send_header("content-type", reply.content_type if failed else "text/event-stream")
+            failure = reply if isinstance(reply, Failure) else None
+            self.send_response(failure.status if failure else 200)
+            self.send_header("content-type", failure.content_type if failure else "text/event-stream")
             self.end_headers()
-            for piece in [reply.body] if failed else chunks(reply, number):
+            for piece in [reply.body] if isinstance(reply, Failure) else chunks(reply, number):
                 self.wfile.write(piece)
                 self.wfile.flush()
             server.asked.set()
