@@ -176,8 +176,10 @@ class Terminal:
 
 async def _ask_one(terminal: Terminal, request: ApprovalRequest, count: str) -> Decision:
     shown = view(request.effect)
-    terminal.write(f"\n  {plain(request.summary, 'title')}\n{shown.printed()}\n")
-    verb = "apply" if isinstance(request.effect, WriteBytes) else "run"
+    terminal.write(f"\n  {plain(request.summary, 'title')}\n")
+    terminal.write("".join(f"    careful: {plain(floor, 'title')}\n" for floor in request.policy.floors))
+    terminal.write(f"{shown.printed()}\n")
+    verb = {WriteBytes: "apply", RunArgv: "run", RunScript: "run"}.get(type(request.effect), "allow")
     unseen, warned = shown.unseen, False
     while True:
         typed = await terminal.ask(f"  {verb}?{count} {_choices(shown, unseen)} > ")

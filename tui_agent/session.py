@@ -107,6 +107,12 @@ class Session:
         ends = [e for e in self.events if isinstance(e, ev.RunEnded)]
         return bool(ends) and ends[-1].reason is StopReason.VERIFIED
 
+    @property
+    def holds_unseen_edits(self) -> bool:
+        """Whether an edit was allowed by a flag or a rule, so that no person saw it."""
+        receipts = (event.receipt for event in self.events if isinstance(event, ev.ToolDone))
+        return any(receipt is not None and receipt.path is not None and receipt.by != "key" for receipt in receipts)
+
     def child_environment(self) -> dict[str, str]:
         """The environment of every program that is started: an allow-list, never a key."""
         terms = self.terms
@@ -170,8 +176,10 @@ class Session:
             output = result.error or result.output
             return ev.CheckDone(argv, result.exit_code, output, result.duration)
 
-        asks: Literal["always", "unseen", "never"] = "never" if self.terms.allow_check else "unseen"
-        if not self.terms.trusted and not self.terms.allow_check:
+        asks: Literal["always", "unseen", "never"] = "unseen"
+        if self.terms.allow_check:
+            asks = "never"
+        elif not self.terms.trusted or self.holds_unseen_edits:
             asks = "always"
         return Check(argv, go, asks=asks)
 

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import CANARY, Shell
 from tests.cli.server import Calls, Text, call, serving
+from tui_agent.config import Settings
+from tui_agent.core.types import ApprovalRequest, Decision
+from tui_agent.demo import PROFILE
+from tui_agent.paths import Paths
+from tui_agent.providers.scripted import scripted
+from tui_agent.session import Session, Terms
 
 
 def names(folder: Path) -> list[str]:
@@ -165,3 +173,27 @@ def test_a_command_sees_no_key(shell: Shell) -> None:
     (told,) = server.told()
     assert "MY_OTHER=1" in told
     assert CANARY not in told
+
+
+async def test_an_unseen_edit_counts_in_every_later_run_of_its_session(shell: Shell) -> None:
+    asked: list[str] = []
+
+    async def ask(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
+        asked.extend(request.call.name for request in batch)
+        return tuple(Decision(request.id, "yes") for request in batch)
+
+    def edit(path: str) -> dict[str, object]:
+        return {"calls": [{"name": "write_file", "arguments": {"path": path, "content": "x\n"}}]}
+
+    paths = Paths(shell.base / "config", shell.base / "data", shell.base / "state")
+    settings = Settings(checks={str(shell.work): ("true",)})
+    session = Session(Terms(shell.work, settings, paths, trusted=True), ask)
+    session.use(scripted([edit("a"), {"text": "1"}, edit("b"), {"text": "2"}, edit("c"), {"text": "3"}]), PROFILE)
+    asking = session.workspace.permissions
+    for policy in (asking, replace(asking, cli_yes=True), asking):
+        session.workspace.permissions = policy
+        async with aclosing(session.run("edit")) as events:
+            async for _ in events:
+                pass
+        asked.append("end")
+    assert asked == ["write_file", "end", "check", "end", "write_file", "check", "end"]

@@ -70,14 +70,18 @@ class Seat:
 
 
 @contextmanager
-def seated(shell: Shell, *words: str) -> Iterator[Seat]:
-    """The program with a terminal for stderr and questions, stdin with a misleading "y" in it, and stdout in a file."""
+def seated(shell: Shell, *words: str, out: bool = True) -> Iterator[Seat]:
+    """The program with a terminal for stderr and questions, stdin with a misleading "y" in it, and stdout in a file.
+
+    With `out` False stdout is the terminal, too.
+    """
     (shell.base / "in").write_text("y\n" * 50)
     pid, master = pty.fork()
     if pid == 0:
         os.chdir(shell.work)
         os.dup2(os.open(shell.base / "in", os.O_RDONLY), 0)
-        os.dup2(os.open(shell.base / "out", os.O_WRONLY | os.O_CREAT, 0o600), 1)
+        if out:
+            os.dup2(os.open(shell.base / "out", os.O_WRONLY | os.O_CREAT, 0o600), 1)
         os.execve(sys.executable, [sys.executable, "-m", "tui_agent", *words], shell.environment({}))
     seat = Seat(pid, master, shell.base)
     try:
@@ -221,7 +225,7 @@ def test_escapes_never_reach_the_terminal(shell: Shell) -> None:
     )
     with serving(call("read_file", path="b.txt"), calls, Text(evil)) as server:
         shell.use(server.url)
-        with seated(shell, "-p", "write") as seat:
+        with seated(shell, "-p", "write", out=False) as seat:
             for number in (1, 2):
                 seat.until(QUESTION, number)
                 seat.type(b"y\n")
@@ -274,6 +278,18 @@ def test_a_long_diff_with_hidden_characters_must_be_seen(shell: Shell) -> None:
             seat.type(b"?\n")
             seat.until(QUESTION, 5)
             assert b"<U+202E>" in seat.seen or b"<RLO>" in seat.seen
+            seat.type(b"y\n")
+            assert seat.end() == 0
+
+
+def test_why_an_action_is_asked_about_is_said(shell: Shell) -> None:
+    shell.write(".env", "TOKEN=1\n")
+    with serving(call("read_file", path=".env"), Text("Done.")) as server:
+        shell.use(server.url)
+        with seated(shell, "-p", "read") as seat:
+            seat.until(QUESTION)
+            assert b"read  .env\r\n    careful: " in seat.seen
+            assert b"  allow? y yes" in seat.seen
             seat.type(b"y\n")
             assert seat.end() == 0
 
