@@ -176,7 +176,9 @@ class Terminal:
 
 async def _ask_one(terminal: Terminal, request: ApprovalRequest, count: str) -> Decision:
     shown = view(request.effect)
-    terminal.write(f"\n  {plain(request.summary, 'title')}\n")
+    # a summary joins the words of a command; below it stands what really runs
+    heading = request.summary.partition("  ")[0] if isinstance(request.effect, RunArgv | RunScript) else request.summary
+    terminal.write(f"\n  {plain(heading, 'title')}\n")
     terminal.write("".join(f"    careful: {plain(floor, 'title')}\n" for floor in request.policy.floors))
     terminal.write(f"{shown.printed()}\n")
     verb = {WriteBytes: "apply", RunArgv: "run", RunScript: "run"}.get(type(request.effect), "allow")

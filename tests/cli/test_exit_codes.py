@@ -177,6 +177,8 @@ def test_an_ignored_hangup_stays_ignored(shell: Shell) -> None:
             with running(shell, "-p", "hi") as process:
                 assert server.asked.wait(30)
                 process.send_signal(signal.SIGHUP)
+                with pytest.raises(subprocess.TimeoutExpired):
+                    process.wait(0.5)
                 process.terminate()
                 process.communicate(timeout=30)
         finally:
