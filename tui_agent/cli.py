@@ -291,10 +291,11 @@ def trust(words: Sequence[str]) -> int:
     p.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR")
     p.add_argument("--forget", action="store_true", help="take the trust back")
     options = p.parse_args(list(words))
-    root = folder(options.folder)
-    if not options.forget and not may_be_trusted(root, Path.home()):
+    root, store = folder(options.folder), TrustStore(user_paths().data / "trust.toml")
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - does not raise when there is none
+    if not options.forget and not may_be_trusted(root, home):
         raise ConfigError(f"{root} is your home folder or holds it; trust the project's own folder instead")
-    answer = TrustStore(user_paths().data / "trust.toml").answer(root, trusted=not options.forget)
+    answer = store.answer(root, trusted=not options.forget)
     print(plain(f"{'trusted' if answer.trusted else 'not trusted'}: {answer.root}"))
     for name in answer.entries:
         print(plain(f"  counts from now on: {name}"))

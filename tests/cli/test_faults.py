@@ -79,6 +79,12 @@ def test_an_unknown_key_is_a_warning(shell: Shell) -> None:
     assert "config.toml:2: permissions.writes" in one_sentence(done)
 
 
+def test_a_check_of_a_user_that_does_not_exist_is_for_no_folder(shell: Shell) -> None:
+    with serving(Text("ok")) as server:
+        shell.use(server.url, "[checks]\n'~no-such-user/x' = ['make']")
+        assert shell.run("-p", "hi").code == 0
+
+
 def test_an_unknown_profile_names_those_that_exist(shell: Shell) -> None:
     shell.use("http://127.0.0.1:9/v1")
     done = shell.run("--provider", "clown", "-p", "hi")

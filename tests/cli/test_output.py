@@ -194,6 +194,14 @@ def test_a_home_that_is_missing(shell: Shell, home: str | None) -> None:
     assert (done.code, done.out) == (0, "ok\n"), done.err
 
 
+@pytest.mark.parametrize("words", [("-p", "hi"), ("trust",), ()], ids=" ".join)
+def test_a_user_without_any_home(shell: Shell, words: tuple[str, ...]) -> None:
+    code = "import pwd\ndef no(uid): raise KeyError(uid)\npwd.getpwuid = no\nfrom tui_agent.cli import entry; entry()"
+    done = shell.run(*words, command=("-c", code), env={"HOME": None})
+    assert done.code == 5
+    assert done.err == "tui-agent: there is no home folder: set HOME, or XDG_CONFIG_HOME to an absolute path\n"
+
+
 def test_a_home_that_cannot_be_written_is_said_and_the_task_goes_on(shell: Shell) -> None:
     blocked = shell.base / "file"
     blocked.touch()
