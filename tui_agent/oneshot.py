@@ -141,7 +141,7 @@ def tool_lines(done: ev.ToolDone, session: Session) -> Iterator[str]:
     unseen = receipt is not None and receipt.path is not None and receipt.by != "key"
     parts = [
         f"  {label(done.summary or done.call.name, _OBJECT)}",
-        label(done.note, _OBJECT),
+        "" if done.denied else label(done.note, _OBJECT),
         seconds(done.duration) if receipt is not None and receipt.exit_code is not None else "",
         f"applied without a question ({label(receipt.by, _OBJECT)})" if receipt is not None and unseen else "",
         "applied" if receipt is not None and receipt.path is not None and not unseen else "",
