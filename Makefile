@@ -31,6 +31,7 @@ screenshots: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python bench/transcript.py
 	$(BIN)/python bench/diff.py
+	$(BIN)/python bench/oneshot.py
 
 $(VENV)/bin/python:
 	@if command -v uv >/dev/null 2>&1; then uv venv -q --python $(PYTHON) $(VENV); else $(PYTHON) -m venv $(VENV); fi
