@@ -1,4 +1,4 @@
-"""Virtual environments for tests: made and filled with uv when it is there, else with venv and pip, as `make` does."""
+"""Virtual environments for tests, filled by the pip that is here, or by uv when it made this environment without one."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from pathlib import Path
 
 
 class InstallError(Exception):
-    """Something could not be installed; the text is the last line of the tool that said so."""
+    """Something could not be installed; the text is what the tool said last."""
 
 
 def make_environment(folder: Path, python: str = sys.executable) -> Path:
     """Make an empty virtual environment for an interpreter; returns its own python."""
-    with_pip = importlib.util.find_spec("ensurepip") is not None
-    if with_pip:
-        _run([python, "-m", "venv", "--without-pip", str(folder)])
-    else:
-        _run([_uv(), "venv", "-q", "--python", python, str(folder)])
+    _run([python, "-m", "venv", "--without-pip", str(folder)])
     return folder / "bin" / "python"
 
 
@@ -46,5 +42,5 @@ def _uv() -> str:
 def _run(argv: list[str]) -> None:
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit {done.returncode}"]
-        raise InstallError(lines[-1])
+        lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("hint:")]
+        raise InstallError(" / ".join(lines[-3:]) or f"{argv[0]}: exit {done.returncode}")
