@@ -7,6 +7,7 @@ after the last event are a function of the durable events alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -207,17 +208,16 @@ def tool_done(event: ev.ToolDone, answer: ev.Answered | None) -> Action:
         )
     receipt = event.receipt
     failed = event.status != "applied" or (receipt is not None and receipt.exit_code not in {None, 0})
-    facts = [event.note] if event.note else []
+    facts = [event.note]
     if receipt is not None and receipt.by == "key":
         facts.append("applied by you" if receipt.path else "allowed by you")
-    if event.duration:
-        facts.append(seconds(event.duration))
+    facts.append(seconds(event.duration))
     command = receipt is not None and receipt.exit_code is not None
     word = "" if not failed else "FAIL" if command else "refused" if event.status == "refused" else "error"
     return Action(
         verb,
         what,
-        tuple(facts),
+        tuple(filter(None, facts)),
         word,
         "fail" if failed else "dim",
         output=event.text,
@@ -227,17 +227,17 @@ def tool_done(event: ev.ToolDone, answer: ev.Answered | None) -> Action:
 
 
 def _reason(event: ev.ToolDone) -> str:
-    """Why an action was not done, when no answer says it: the note, or what the model was told after its colon."""
-    if event.note:
-        return event.note
-    _, colon, reason = event.text.partition(": ")
-    return reason.strip() if colon else ""
+    """Why an action was not done, from what the model was told: the rule in brackets, else what follows the colon."""
+    text = event.text.removesuffix(". Do not try it again.")
+    if event.denied == "policy" and (rule := re.search(r"\((.+)\)$", text, re.DOTALL)):
+        return rule[1]
+    return text.partition(": ")[2].strip()
 
 
 def check_done(event: ev.CheckDone) -> Action:
     """The line of a check."""
     code = event.exit_code
-    facts = (seconds(event.duration),) if event.duration else ()
+    facts = tuple(filter(None, [seconds(event.duration)]))
     if event.passed:
         return Action("check", " ".join(event.argv), facts, "ok", "ok", output=event.output)
     word = "FAIL, did not end" if code is None else f"FAIL exit {code}"
@@ -304,7 +304,7 @@ class Story:
             case ev.AssistantSaid():
                 self._said(event)
             case ev.Checkpoint(text):
-                if self.text is None:
+                if self.text is None or self._recovered:
                     self._stream(text)
                     self._recovered = True
             case ev.ToolStarted(call, summary):
