@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +23,14 @@ from tui_agent.core.profile import Profile
 from tui_agent.core.types import (
     ApprovalRequest,
     AssistantMessage,
+    Author,
+    Delta,
     Effect,
+    Model,
     PolicyRequest,
     ProviderError,
     Receipt,
+    Request,
     RunArgv,
     RunScript,
     StopReason,
@@ -36,7 +40,6 @@ from tui_agent.core.types import (
     WriteBytes,
 )
 from tui_agent.paths import Paths
-from tui_agent.providers.scripted import scripted
 from tui_agent.session import Terms
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
@@ -231,6 +234,12 @@ async def settle(pilot: Pilot[int]) -> None:
         await pilot.pause(0.06)
 
 
+async def _endless(_request: Request) -> AsyncIterator[Delta]:
+    """A reply that never ends."""
+    yield TextDelta(TAIL)
+    await asyncio.Event().wait()
+
+
 async def _welcome(app: AgentApp, pilot: Pilot[int]) -> None:
     await until(lambda: isinstance(app.screen, TrustCard))
     await pilot.press("r")
@@ -247,10 +256,10 @@ async def _idle(_app: AgentApp, _pilot: Pilot[int]) -> None:
 
 async def _working(app: AgentApp, pilot: Pilot[int]) -> None:
     tell(app, *STORY)
-    app.main.show(TextDelta(TAIL))
-    app.talk.queue.append("then update the docs example")
+    app.talk.send("also keep the old error text for \\x please")
+    await until(lambda: app.talk.phase.name == "streaming")
+    app.talk.send("then update the docs example")
     app.main.composer.load("and please show me the diff before you touch lexer.py")
-    app.main.refresh_state()
     await settle(pilot)
 
 
@@ -319,7 +328,7 @@ async def _refused(app: AgentApp, _pilot: Pilot[int]) -> None:
         done(
             call(1, "run_command"),
             "run  git push --force",
-            "denied",
+            "deny pattern: git push",
             0,
             status="refused",
             text="denied by the policy (deny pattern: git push).",
@@ -328,7 +337,7 @@ async def _refused(app: AgentApp, _pilot: Pilot[int]) -> None:
         done(
             call(2, "edit_file"),
             "edit  a.py  +1 -1",
-            "refused",
+            "keep the name",
             0,
             status="refused",
             text="user rejected the change: keep the name",
@@ -337,7 +346,7 @@ async def _refused(app: AgentApp, _pilot: Pilot[int]) -> None:
         done(
             call(3, "edit_file"),
             "edit  b.py  +1 -1",
-            "skipped",
+            "not today",
             0,
             status="refused",
             text="user skipped: not today",
@@ -403,7 +412,7 @@ def prepared(scene: Scene) -> Iterator[AgentApp]:
     }
     terms = Terms(root, settings(table), paths, trusted=True, environment={})
     local = Profile("local", model="qwen3-coder:30b", local=True)
-    ready = None if scene.bare else Ready(terms, scripted([]), local)
+    ready = None if scene.bare else Ready(terms, Model(Author("scripted", "s", "s"), _endless), local)
     app = AgentApp(Start(root, paths, paths.config_file, ready=ready, environment={}))
     app.animation_level = "none"
     try:

@@ -113,29 +113,26 @@ def test_a_failed_tool_shows_the_start_of_what_it_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("denied", "text", "shown"),
+    ("denied", "note", "shown"),
     [
-        ("person", "user rejected the change: use pathlib", "refused by you: use pathlib"),
-        ("person", "user rejected the change", "refused by you"),
-        ("skip", "user skipped: later", "skipped: later"),
-        ("policy", "denied by the policy (run: rm (any)). Do not try it again.", "denied: run: rm (any)"),
-        ("nobody", "denied. Do not try it again.", "refused, nobody to ask"),
-        ("nobody", "denied: no terminal. Do not try it again.", "refused, nobody to ask: no terminal"),
+        ("person", "use pathlib", "refused by you: use pathlib"),
+        ("person", "", "refused by you"),
+        ("skip", "later", "skipped: later"),
+        ("policy", "deny pattern: rm", "denied: deny pattern: rm"),
+        ("nobody", "", "refused, nobody to ask"),
+        ("nobody", "no terminal", "refused, nobody to ask: no terminal"),
     ],
 )
-def test_what_was_refused_stays_visible(denied: str, text: str, shown: str) -> None:
-    lines = screen(done("edit_file", "refused", text, denied=denied, note="refused", path="a.py"))
+def test_what_was_refused_stays_visible(denied: str, note: str, shown: str) -> None:
+    lines = screen(done("edit_file", "refused", "what the model is told", denied=denied, note=note, path="a.py"))
     assert "edit   a.py" in lines[0]
     assert any(line.strip().endswith(shown) for line in lines)
 
 
-def test_the_reason_is_what_the_person_wrote() -> None:
-    lines = screen(
-        Asked("q", "c", "edit_file", "edit a.py", ""),
-        Answered("q", "no", "not like this"),
-        done("edit_file", "refused", "user rejected the change", denied="person", path="a.py"),
-    )
-    assert lines == ["  edit   a.py", "         refused by you: not like this"]
+def test_a_question_is_pending_until_it_is_answered() -> None:
+    asked = Asked("q", "check-1", "check", "check  make check", "")
+    assert "asks you" in screen(asked)[-1]
+    assert screen(asked, Answered("q", "no")) == []
 
 
 def test_a_check_that_fails_or_never_ends() -> None:

@@ -271,6 +271,11 @@ class AgentApp(App[int], inherit_bindings=False):
             return
         self.run_worker(self.leave(0), name="leave")
 
+    async def on_unmount(self) -> None:
+        """However the app ends, its run ends first, with its stream closed and its log complete."""
+        if self.main.conversation is not None:
+            await self.talk.stop()
+
     def stop_soon(self, number: int) -> None:
         """A signal came: end from wherever the app is. Called between two bytecodes of the main thread."""
         if self._loop is not None:

@@ -73,6 +73,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.handlers: dict[str, Handler] = {
             "ui.interrupt": self.interrupt,
             "agent.stop": lambda _: self.stop(),
+            "agent.retry": self.retry,
             "ui.back": self.back,
             "pane.files": self.toggle_side,
             "pane.next": self.next_pane,
@@ -298,6 +299,15 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def next_pane(self, _: str) -> None:
         """Composer, transcript, files, and round again."""
         self.focus_next("Composer, Transcript, FileTree")
+
+    def retry(self, _: str) -> None:
+        """Send what is in the composer, or else the newest message again."""
+        if self.conversation is None or self.working:
+            return
+        said = [e.text for e in self.conversation.session.events if isinstance(e, ev.UserSaid)]
+        if text := self.composer.text.strip() or (said[-1] if said else ""):
+            self.composer.load("")
+            self.conversation.send(text)
 
     def toggle_side(self, _: str) -> None:
         """Show or hide the pane beside the transcript; where it covers the transcript it takes the focus."""
