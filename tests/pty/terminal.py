@@ -225,8 +225,9 @@ class Terminal:
         return self
 
     def armed(self) -> Terminal:
-        """Wait until a dialog takes answers."""
-        self.wait_for("y n s work now")
+        """Wait until a dialog takes answers; what was just sent may have made it deaf again."""
+        self.pump(0.15)
+        self.until(lambda: "y n s work now" in self.text and "wait…" not in self.text, "never armed")
         return self
 
     # ------------------------------------------------------------------ what the person does

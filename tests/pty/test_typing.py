@@ -108,7 +108,7 @@ def test_resizing_and_enter_and_space_answer_nothing(home: Home) -> None:
         t.pump(0.2)
         assert "Create this file?" in t.text
         assert "answered" not in kinds(home.log())
-        t.send("n")
+        t.armed().send("n")
         t.wait_for("why not?")
         t.send(ESC)
         t.armed().send("s")
