@@ -17,10 +17,12 @@ def chunk(text: str | None, finish: str | None = None) -> bytes:
 class StallingServer:
     """The first `stalls` answers begin with "thinking aloud" and never go on; later ones are "all is well".
 
+    With `refusal` every request is refused with these words.
+
     `closed` is set when a client closed a stalled answer; `requests` are the bodies that came.
     """
 
-    def __init__(self, *, stalls: int = 1) -> None:
+    def __init__(self, *, stalls: int = 1, refusal: str | None = None) -> None:
         self.requests: list[Any] = []
         self.closed = threading.Event()
         self._stop = threading.Event()
@@ -30,6 +32,14 @@ class StallingServer:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 outer.requests.append(json.loads(body))
+                if refusal is not None:
+                    answer = json.dumps({"error": {"message": refusal}}).encode()
+                    self.send_response(400)
+                    self.send_header("content-type", "application/json")
+                    self.send_header("content-length", str(len(answer)))
+                    self.end_headers()
+                    self.wfile.write(answer)
+                    return
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
                 self.end_headers()

@@ -28,6 +28,7 @@ import pyte
 
 from tui_agent.paths import Paths, user_paths
 from tui_agent.trust import TrustStore
+from tui_agent.ui.terminal import RESTORE
 
 ROOT = Path(__file__).parents[2]
 
@@ -285,6 +286,7 @@ class Terminal:
     def assert_given_back(self) -> None:
         """The terminal is as it was before the program."""
         assert b"\x1b[?1049h" in self.raw
+        assert RESTORE not in self.raw, "it did not end by itself and had to be ended"
         assert self.left_on() == set()
         assert termios.tcgetattr(self.slave) == self.before
 

@@ -11,8 +11,6 @@ from tests.pty.terminal import CTRL_C, CTRL_Y, CTRL_Z, ENTER, ESC, Home, Termina
 
 
 def test_ctrl_c_stops_a_stalled_stream_and_the_next_message_works(home: Home) -> None:
-    with StallingServer() as server, Terminal(home) as t:
-        home.serve(server.url)
     with StallingServer() as server:
         home.serve(server.url)
         with Terminal(home) as t:

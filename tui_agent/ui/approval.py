@@ -190,7 +190,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
         self._again = False
         self._asking: Answer | None = None
         self._held: events.Key | None = None
-        self._closed = False
+        self._over = False
         self._full = False
         self._timer: Timer | None = None
         self._footer = ""
@@ -287,7 +287,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
 
     def _update(self) -> None:
         """Write all texts, fit the view between them, and wait for the next change of state."""
-        if self._closed or not self.is_mounted:
+        if self._over or not self.is_mounted:
             return
         columns, rows = self.app.size
         self.set_class(self.too_small, "-small")
@@ -372,7 +372,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
             self._timer.stop()
             self._timer = None
         wait = self.arming.wakes(self._clock())
-        if wait is not None and not self._closed:
+        if wait is not None and not self._over:
             self._timer = self.set_timer(wait + 0.001, self.tick)
 
     async def tick(self) -> None:
@@ -386,7 +386,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
 
     async def on_key(self, event: events.Key) -> None:
         """Answer, scroll, or give the key to the composer."""
-        if self._closed:  # it was on its way when the last answer was given
+        if self._over:  # it was on its way when the last answer was given
             event.stop()
             await self._draft(event)
         elif event.key == "ctrl+c":
@@ -507,14 +507,14 @@ class ApprovalScreen(ModalScreen[Decisions]):
         return (*self._decisions, *(Decision(request.id, "stop", by=by) for request in left))
 
     def _close(self, decisions: Decisions) -> None:
-        if not self._closed:
-            self._closed = True
+        if not self._over:
+            self._over = True
             self.dismiss(decisions)
             self._on_result(decisions)
 
     def withdraw(self) -> None:
         """Nobody can answer any more: close with stop for everything that is not decided."""
-        if self._closed or self not in self.app.screen_stack:
+        if self._over or self not in self.app.screen_stack:
             return
         while self.app.screen is not self:  # a help page, say; dismiss always takes the top screen
             self.app.screen.dismiss(None)
@@ -522,8 +522,8 @@ class ApprovalScreen(ModalScreen[Decisions]):
 
     def on_unmount(self) -> None:
         """The application ends while the dialog is open: that is no answer, so it is stop."""
-        if not self._closed:
-            self._closed = True
+        if not self._over:
+            self._over = True
             self._on_result(self._stopped("nobody"))
 
 
