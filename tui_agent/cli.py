@@ -188,11 +188,12 @@ def demo(words: Sequence[str]) -> int:
     from tui_agent import demo as recorded  # noqa: PLC0415
 
     if sys.stdin.isatty() and sys.stdout.isatty():
-        from tui_agent.ui.app import Start, run  # noqa: PLC0415 - Textual is heavy
+        from tui_agent.ui.app import Ready, Start, run  # noqa: PLC0415 - Textual is heavy
 
         with recorded.prepared(delay=0.03) as played:
             at = played.terms
-            return run(Start(at.root, at.paths, at.paths.config_file, ready=(at, played.model)))
+            ready = Ready(at, played.model, recorded.PROFILE, recorded.TASK, recorded.NOTE)
+            return run(Start(at.root, at.paths, at.paths.config_file, ready=ready))
     from tui_agent import oneshot  # noqa: PLC0415
     from tui_agent.session import Session  # noqa: PLC0415
 

@@ -105,6 +105,109 @@ def test_any_json_is_survived(adapter: Any, values: list[Any], as_text: bool) ->
     (whole.text + whole.reasoning).encode()
 
 
+VALID: dict[Any, list[Any]] = {
+    openai_chat: [
+        {
+            "id": "x",
+            "object": "chat.completion.chunk",
+            "choices": [{"index": 0, "delta": {"role": "assistant", "content": "a"}}],
+        },
+        {
+            "choices": [
+                {"delta": {"reasoning_content": "r", "reasoning_details": [{"type": "t", "text": "r", "index": 0}]}}
+            ]
+        },
+        {
+            "choices": [
+                {
+                    "delta": {
+                        "content": [{"type": "text", "text": "b"}, {"type": "thinking", "thinking": [{"text": "c"}]}]
+                    }
+                }
+            ]
+        },
+        {"choices": [{"delta": {"function_call": {"name": "run", "arguments": "{}"}, "refusal": "no"}}]},
+        {
+            "choices": [
+                {"delta": {"tool_calls": [{"index": 0, "id": "i", "function": {"name": "run", "arguments": "{"}}]}}
+            ]
+        },
+        {"choices": [{"delta": {"tool_calls": [{"index": 0, "extra": {"a": 1}, "function": {"arguments": "}"}}]}}]},
+        {
+            "choices": [{"message": {"content": "m", "tool_calls": []}, "finish_reason": "stop"}],
+            "x_groq": {"usage": {}},
+        },
+        {
+            "choices": [],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}},
+        },
+        {
+            "error": {
+                "message": "x",
+                "code": 500,
+                "type": "t",
+                "metadata": {"error_type": "e"},
+                "details": [{"retryDelay": "1s"}],
+            }
+        },
+    ],
+    anthropic: [
+        {"type": "message_start", "message": {"usage": {"input_tokens": 1, "cache_read_input_tokens": 2}}},
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": {"type": "thinking", "thinking": "", "signature": ""},
+        },
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "t"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "s"}},
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": "a"}},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "b"}},
+        {
+            "type": "content_block_start",
+            "index": 2,
+            "content_block": {"type": "tool_use", "id": "i", "name": "run", "input": {"a": 1}},
+        },
+        {"type": "content_block_delta", "index": 2, "delta": {"type": "input_json_delta", "partial_json": "{}"}},
+        {"type": "content_block_stop", "index": 2},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 3}},
+        {"type": "message", "content": [{"type": "text", "text": "w"}], "stop_reason": "end_turn", "usage": {}},
+        {"type": "error", "error": {"type": "overloaded_error", "message": "m"}},
+    ],
+    ollama: [
+        {"message": {"role": "assistant", "content": "a", "thinking": "t"}, "done": False},
+        {"message": {"tool_calls": [{"id": "i", "function": {"name": "run", "arguments": {"a": 1}}}]}, "done": False},
+        {"message": {"content": ""}, "done": True, "done_reason": "stop", "prompt_eval_count": 1, "eval_count": 2},
+    ],
+}
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, child in inner for place in places(child, (*path, key)))]
+
+
+def replaced(value: Any, path: tuple[Any, ...], by: Any) -> Any:
+    if not path:
+        return by
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], by)
+    return copy
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@settings(max_examples=400)
+@given(st.data())
+def test_any_member_may_be_anything(adapter: Any, data: Any) -> None:
+    """A valid stream in which one or two members hold something else."""
+    values: Any = VALID[adapter]
+    for _ in range(data.draw(st.integers(1, 2))):
+        values = replaced(values, data.draw(st.sampled_from(places(values)[1:])), data.draw(JSON))
+    body = framed(adapter, values)
+    whole = collect(decode(adapter, [body]))
+    assert collect(decode(adapter, pieces(body, 3))) == whole
+    json.dumps(whole.extras)
+
+
 @pytest.mark.parametrize("adapter", ADAPTERS)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_survived(adapter: Any, body: bytes) -> None:
@@ -164,11 +267,16 @@ A, B = '{"path": "a"}', '{"path": "b"}'
         ([[call(index=-1, id="x", name="r", arguments=A)], [call(index=10**9, id="y", name="r", arguments=B)]], [A, B]),
         ([[call(index="0", id="x", name="r", arguments=A)], [call(index=True, id="x", arguments="")]], [A]),
         ([[call(index=5, id="x", name="r", arguments=A[:3])], [call(index=5, arguments=A[3:])]], [A]),
+        ([[call(index=0, id="x", name="ru")], [call(index=0, name="n")], [call(index=0, arguments=A)]], [A]),
+        ([[call(name="ru")], [call(name="n", arguments=A)]], [A]),
+        ([call(index=0, id="x", name="run", arguments=A)], [A]),
         ([[None, 7, call(index=0, id="x", name="r", arguments={"path": "a"})]], [A]),
     ],
 )
 def test_which_call_a_fragment_belongs_to(entries: list[Any], expected: list[str]) -> None:
-    assert [made.raw for made in chat(*({"tool_calls": entry} for entry in entries)).calls] == expected
+    calls = chat(*({"tool_calls": entry} for entry in entries)).calls
+    assert [made.raw for made in calls] == expected
+    assert {made.name for made in calls} <= {"run", "r", "s"}
 
 
 def test_a_flood_of_calls_is_bounded() -> None:
@@ -185,6 +293,16 @@ def test_a_flood_of_calls_is_bounded() -> None:
     [
         ({"prompt_tokens": -5, "completion_tokens": "7"}, (None, None)),
         ({"prompt_tokens": 10**30, "completion_tokens": True}, (None, None)),
+        ({"input_tokens": 5, "output_tokens": 6}, (5, 6)),
+        (
+            {
+                "prompt_tokens": 5,
+                "completion_tokens": 6,
+                "total_tokens": 18,
+                "completion_tokens_details": {"reasoning_tokens": 7},
+            },
+            (5, 13),
+        ),
         ({"prompt_tokens": 5.0, "completion_tokens": 0}, (5, 0)),
         ({"prompt_tokens": 5, "prompt_tokens_details": [], "completion_tokens_details": "x"}, (5, None)),
     ],
@@ -194,6 +312,45 @@ def test_odd_usage_is_unknown(usage: Any, expected: Any) -> None:
     assert got is not None
     assert (got.input_tokens, got.output_tokens) == expected
     assert chat(usage=[1]).usage is None
+
+
+def test_an_empty_count_erases_nothing() -> None:
+    chunks = [{"choices": [{"finish_reason": "stop", "usage": {"prompt_tokens": 3, "completion_tokens": 4}}]}]
+    chunks.append({"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0}})
+    got = collect(decode(openai_chat, [framed(openai_chat, chunks)])).usage
+    assert got is not None
+    assert (got.input_tokens, got.output_tokens) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("body", "text", "kind"),
+    [
+        (b"event: error\ndata: upstream fell over\n\n", "", "server"),
+        (b'data: {"choices":[{"error":{"message":"x","code":429}}]}\n\n', "", "rate_limit"),
+        (b'{"choices":[{"delta":{"content":"a"}}]}\n{"choices":[{"delta":{},"finish_reason":"stop"}]}\n', "a", None),
+        (
+            b'data: {"choices":[{"delta":{"content":"a"}}]}\ndata: {"choices":[{"finish_reason":"stop"}]}\ndata: [DONE]\n',
+            "a",
+            None,
+        ),
+        (b'data: {"choices":[{"delta":{"content":"a"}}]}\ndata: {"choices":[{"del', "a", "network"),
+        (b'{"choices":[{"message":{"content":"a"}}]}', "a", None),
+        (b'{"choices":[{"message":{"content":"a"', "", "protocol"),
+        (b'{"hello":1}', "", "network"),
+        (b'{"detail":"Not allowed"}', "", "server"),
+        (b"Not found", "", "protocol"),
+    ],
+)
+def test_odd_framings(body: bytes, text: str, kind: str | None) -> None:
+    reply = collect(decode(openai_chat, [body]))
+    assert (reply.text, reply.error.kind if reply.error else None) == (text, kind)
+    assert collect(decode(openai_chat, pieces(body, 1))) == reply
+
+
+def test_ollama_lines_in_an_event_stream() -> None:
+    body = b'data: {"message":{"content":"a"},"done":false}\n\ndata: {"message":{"content":"b"},"done":true}\n\n'
+    reply = collect(decode(ollama, [body]))
+    assert (reply.text, reply.finish) == ("ab", "stop")
 
 
 def test_surrogates_cut_between_deltas_are_joined() -> None:

@@ -117,7 +117,9 @@ def test_redaction_by_value_and_by_shape() -> None:
     text = "Bearer abcdefghijk sk-proj-abcdefghijklmnopq gsk_0123456789abcdefgh my-own-secret AIzaSyA0123456789abcdef"
     shown = errors.redact(text, ["my-own-secret"])
     assert shown == " ".join(["[redacted]"] * 5)
-    assert errors.redact("sk-*** is short, risk-averse, task-1", []) == "sk-*** is short, risk-averse, task-1"
+    assert errors.redact("sk-*** is short, risk-averse, skipping_a_long_named_thing", []) == (
+        "sk-*** is short, risk-averse, skipping_a_long_named_thing"
+    )
 
 
 def test_delay_in_a_body() -> None:

@@ -347,6 +347,24 @@ async def test_no_key_in_any_error(loopback: Any, status: int, echo: str) -> Non
     assert "CANARY" not in error.message
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, "the key comes from SOME_KEY of profile 'p'"),
+        ({"api_key_cmd": (sys.executable, "-c", "print(1)")}, "the key comes from api_key_cmd"),
+        ({"api_key_env": None}, "no key was sent: set api_key_env"),
+    ],
+)
+async def test_a_refused_key_is_told_with_its_source(loopback: Any, changes: dict[str, Any], told: str) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.answer(401, b"")
+
+    server = await loopback(script)
+    error = error_of(await run(profile(server.url, **changes)))
+    assert error.kind == "auth"
+    assert told in error.message
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_redirects_are_reported_not_followed(loopback: Any, status: int) -> None:
     async def script(peer: Peer) -> None:

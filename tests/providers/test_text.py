@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.core.types import CallDelta, Delta, ReasoningDelta, TextDelta
+from tui_agent.core.types import CallDelta, Delta, ReasoningDelta, TextDelta, ToolSpec
 from tui_agent.providers.text import Scrubber, TextStream, text_calls
 
-OFFERED = ("read_file", "run", "list_dir")
+OFFERED = {
+    name: ToolSpec(name, "", {"properties": {"n": {"type": "integer"}, "command": {"type": "string"}}}, {})
+    for name in ("read_file", "run", "list_dir")
+}
 WORDS = st.sampled_from(
     [
         *("<think>", "</think>", "<", "th", "ink>", "</", " ", "\n", "a", "é", "🌍", "```", "json", "{", "}", "[", "`"),
@@ -83,6 +86,17 @@ def test_text_without_markers_is_not_held_back() -> None:
         ('[TOOL_CALLS][{"name":"run","arguments":"{\\"a\\":1}"}]', [("run", {"a": 1})]),
         ("<function=run>\n<parameter=command>\nls\n\n</parameter>\n</function>", [("run", {"command": "ls\n"})]),
         ("<tool_call><function=list_dir></function></tool_call>", [("list_dir", {})]),
+        (
+            "<function=run>\n<parameter=n>\n7\n</parameter>\n<parameter=command>\n7\n</parameter></function>",
+            [("run", {"n": 7, "command": "7"})],
+        ),
+        ('<function=run>{"command": "ls"}</function>', [("run", {"command": "ls"})]),
+        ('<|python_tag|>{"name": "run", "parameters": {"command": "ls"}}', [("run", {"command": "ls"})]),
+        ('[TOOL_CALLS]run[ARGS]{"command": "ls"}', [("run", {"command": "ls"})]),
+        ('<tool_call>\n{"name": "run", "arguments": {}}', [("run", {})]),
+        ('<tool_call>{"name": "run", "arguments": {}}</tool_call> and more', []),
+        ("<tool_call></tool_call>", []),
+        ("[]", []),
         ('{"name": "rm", "arguments": {}}', []),
         ('{"name": "run", "arguments": {}} and more', []),
         ('<tool_call>{"name":"run"}</tool_call><tool_call>{"name":"rm"}</tool_call>', []),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,11 +84,8 @@ JSON = st.recursive(
 
 @given(st.sampled_from(sorted(TOOLS)), JSON)
 def test_nothing_but_a_tool_error_comes_out(name: str, arguments: object) -> None:
-    try:
+    with contextlib.suppress(ToolError):
         valid = validate(TOOLS[name].spec, arguments)
-    except ToolError as error:
-        assert str(error)
-    else:
         assert set(TOOLS[name].spec.parameters["required"]) <= set(valid)
 
 

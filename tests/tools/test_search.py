@@ -59,6 +59,13 @@ def test_the_walk_sees_what_a_person_sees(tmp_path: Path) -> None:
     ]
     assert walked(root, "src/deep") == ["src/deep/.gitignore", "src/deep/keep.log"]
     assert walked(root, "build/out.py") == ["build/out.py"]
+    assert walked(root, "build") == ["build/out.py"]
+
+
+def test_the_repository_around_the_workspace_counts(tmp_path: Path) -> None:
+    build(tmp_path, {".git/HEAD": "", ".gitignore": "*.log\n/ws/out/\n", "sub/.gitignore": "x\n"})
+    ws = build(tmp_path / "ws", {"a.log": "", "a.py": "", "out/b.py": "", "sub/out/c.py": "", "x": ""})
+    assert walked(ws) == ["a.py", "sub/out/c.py", "x"]
 
 
 def test_a_broken_ignore_pattern_does_not_hide_the_good_ones(tmp_path: Path) -> None:
@@ -122,6 +129,10 @@ def test_output_of_either_program_is_filtered_by_path() -> None:
     assert search.parse(output, lambda path: path != ".env") == [Hit("a.py", 3, "needle")]
 
 
+def test_no_more_than_a_thousand_hits_are_counted() -> None:
+    assert len(search.parse("a.py\x1f1\x1fx\n" * 5000, lambda _: True)) == search.MAX_COUNTED
+
+
 @given(st.text())
 def test_any_output_can_be_parsed(output: str) -> None:
     assert isinstance(search.parse(output, lambda _: True), list)
@@ -135,6 +146,9 @@ def test_what_a_model_is_told() -> None:
     many = search.render("x", "", [Hit("a.py", n, "x" * 300) for n in range(1, 500)])
     assert len(many) <= 16_000
     assert "more hits left out" in many
+    assert search.render("x", "", [Hit("a.py", n, "x") for n in range(1000)]).startswith(
+        "[1000 or more hits in 1 file]"
+    )
 
 
 @pytest.mark.parametrize("text", ["(", "[", "*", "a{99999999999}", "(?P<n>a)(?P<n>b)"])

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import pty
+import random
+import select
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -202,6 +209,15 @@ async def test_readline_set():
         assert composer.text == "Xone two "
 
 
+async def test_undo_of_many_lines_shrinks_the_composer():
+    async with desk() as (_, pilot, composer):
+        composer.feed_paste("\n" * 12)
+        await pilot.pause()
+        await pilot.press("ctrl+underscore", "ctrl+shift+z", "ctrl+underscore")
+        assert composer.text == ""
+        assert composer.size.height == 1
+
+
 async def test_kills_at_line_edges_take_the_line_break():
     async with desk() as (_, pilot, composer):
         composer.load("a\nb")
@@ -356,6 +372,25 @@ async def test_a_chip_is_removed_whole_and_never_cut():
         assert composer.text == LOG
 
 
+@pytest.mark.parametrize("seed", range(6))
+async def test_no_sequence_of_keys_cuts_a_chip(seed):
+    keys = [key for key in [*KEYS, *SELECTING_KEYS] if key not in {"ctrl+c", "super+c", "super+x", "ctrl+v", "super+v"}]
+    dice = random.Random(seed)
+    async with desk((40, 24)) as (_, _pilot, composer):
+        for _unused in range(400):
+            name = dice.choice([*keys, "x", "space", "ctrl+j", "PASTE"])
+            if name == "PASTE":
+                composer.feed_paste(dice.choice([LOG, "y" * 3_000, "[paste 1: 312 lines]", "a b"]))
+            else:
+                composer.feed_key(key(name, {"x": "x", "space": " "}.get(name)))
+            document = composer.document.text
+            for chip in composer._pastes._texts:
+                document = document.replace(chip, "")
+            assert "paste" not in document, name
+            row, column = composer.cursor_location
+            assert composer._pastes.chip_around(composer.document[row], column) is None, name
+
+
 async def test_a_paste_that_reads_like_a_chip_is_sent_as_it_is():
     async with desk() as (_, _pilot, composer):
         composer.feed_paste(LOG)
@@ -395,11 +430,11 @@ async def type_at_once(composer: Composer, pilot, data: str) -> None:
 
 async def test_an_unbracketed_paste_does_not_send():
     async with desk() as (app, pilot, composer):
-        await type_at_once(composer, pilot, "first line\r\nsecond line\r\nthird\r\n")
+        await type_at_once(composer, pilot, "first line \\\r\nsecond line\r\nthird\r\n")
         assert app.sent == []
-        assert composer.text == "first line\nsecond line\nthird\n"
+        assert composer.text == "first line \\\nsecond line\nthird\n"
         await pilot.press("enter")
-        assert app.sent == ["first line\nsecond line\nthird\n"]
+        assert app.sent == ["first line \\\nsecond line\nthird\n"]
 
 
 async def test_one_line_in_one_write_is_sent():
@@ -509,3 +544,74 @@ async def test_a_click_puts_the_cursor_behind_the_prompt():
 
 def test_it_is_a_text_area():
     assert issubclass(Composer, TextArea)
+
+
+# ------------------------------------------------------------------ in a real terminal
+
+PROGRAM = """
+import sys
+from textual.app import App
+from tui_agent.ui.composer import Composer
+from tui_agent.ui.terminal import patch_keys
+
+class Desk(App):
+    CSS_PATH = sys.argv[1]
+    def compose(self):
+        yield Composer()
+    def on_mount(self):
+        self.call_after_refresh(lambda: self._driver.write("GO"))
+    def on_composer_submitted(self, message):
+        self.exit(repr(message.text))
+
+patch_keys()
+print("sent", Desk().run())
+"""
+
+
+@pytest.mark.pty
+def test_bytes_of_a_real_terminal():
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, STYLES],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        cwd=STYLES.parents[1],
+        env={**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(STYLES.parents[1])},
+    )
+    try:
+        read_until(master, b"GO")
+        for typed in (
+            "a",
+            "\n",
+            "\x1b[13;2u",
+            "\x1b[27;2;13~",
+            "\x1b\r",
+            "\\",
+            "\r",
+            "b",
+            "\x7f",
+            "\x1b[200~1\r\n2\r\x1b[201~",
+        ):
+            os.write(master, typed.encode())
+            time.sleep(0.02)
+        assert read_until(master, None, 0.5)  # what was typed is drawn
+        assert read_until(master, None, 0.7) == b""  # then nothing is: no cursor blinks
+        os.write(master, b"\r")
+        assert b"sent 'a\\n\\n\\n\\n\\n1\\n2\\n'" in read_until(master, b"sent '", 5) + read_until(master, None, 0.3)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+        os.close(slave)
+
+
+def read_until(master: int, wanted: bytes | None, seconds: float = 15.0) -> bytes:
+    """Read until `wanted` was seen, or for all of `seconds` when it is None."""
+    end = time.monotonic() + seconds
+    output = b""
+    while (left := end - time.monotonic()) > 0 and (wanted is None or wanted not in output):
+        if select.select((master,), (), (), left)[0]:
+            output += os.read(master, 65536)
+    assert wanted is None or wanted in output
+    return output

@@ -166,14 +166,14 @@ def test_a_line_without_end_is_cut_into_parts_and_copied_whole() -> None:
 
 
 @given(MARKDOWN, st.integers(1, 70))
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_rows_keep_within_the_width(text: str, width: int) -> None:
     for line in render(text, width):
         assert cell_len(line.text) <= max(width, 8), line
 
 
 @given(MARKDOWN, st.lists(st.integers(0, 400), max_size=8), st.integers(20, 70))
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_the_live_form_is_the_final_form(text: str, cuts: list[int], width: int) -> None:
     text *= 4
     chunker, tail = Chunker(), Tail()
@@ -186,6 +186,7 @@ def test_the_live_form_is_the_final_form(text: str, cuts: list[int], width: int)
 
 
 @given(MARKDOWN)
+@settings(deadline=None)
 def test_chunks_are_bounded_and_lose_nothing(text: str) -> None:
     text *= 40
     chunker = Chunker()
@@ -200,6 +201,7 @@ def _bare(text: str) -> str:
 
 
 @given(st.text(st.characters(blacklist_categories=["Cs", "Cc", "Co"])), st.integers(1, 30), st.booleans())
+@settings(deadline=None)
 def test_wrapping_loses_nothing(text: str, width: int, words: bool) -> None:
     assert "".join((line.joint or "") + line.text for line in wrap([(text, "")], width, words=words)) == text
 
@@ -217,7 +219,7 @@ def test_wrapping_by_cells() -> None:
         max_size=6,
     )
 )
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 def test_every_language_keeps_the_text(language: str, lines: list[str]) -> None:
     stack = ROOT
     for line in lines:

@@ -55,7 +55,7 @@ def history(events: Iterable[AnyEvent]) -> History:
         message = message_of(event)
         if isinstance(event, ev.UserSaid):
             start = len(messages)
-        if isinstance(event, ev.RunEnded) and event.reason is StopReason.FAILED:
+        if isinstance(event, ev.RunEnded) and event.reason in {StopReason.FAILED, StopReason.STOPPED}:
             answers = [m for m in messages[start:] if isinstance(m, AssistantMessage)]
             if not answers and not pending:
                 # a message that was never answered goes back to the composer, not into the next request
@@ -73,15 +73,21 @@ def history(events: Iterable[AnyEvent]) -> History:
 
 
 def answered(messages: Sequence[Message]) -> History:
-    """Answer every open call and put the answers right behind their calls, in call order."""
-    results = {m.call_id: m for m in messages if isinstance(m, ToolMessage)}
+    """Answer every open call and put the answers right behind their calls, in call order.
+
+    A result belongs to the newest reply before it: servers give the same id to calls of different replies.
+    """
     out: list[Message] = []
+    waiting: dict[str, int] = {}
     for message in messages:
         if isinstance(message, ToolMessage):
+            if (place := waiting.pop(message.call_id, None)) is not None:
+                out[place] = message
             continue
         out.append(message)
         if isinstance(message, AssistantMessage):
-            out += [results.get(c.id) or ToolMessage(c.id, c.name, INTERRUPTED) for c in message.calls]
+            waiting = {call.id: len(out) + n for n, call in enumerate(message.calls)}
+            out += [ToolMessage(call.id, call.name, INTERRUPTED) for call in message.calls]
     return tuple(out)
 
 

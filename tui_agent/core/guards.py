@@ -47,18 +47,21 @@ def repeat_verdict(window: tuple[Key, ...], key: Key) -> Literal["go", "warn", "
 
 
 def refusal(request: ApprovalRequest, verdict: Verdict, decision: Decision) -> tuple[Outcome | None, Denied]:
-    """The outcome of a request that must not be carried out, and who said no; (None, "") when it may be."""
+    """The outcome of a request that must not be carried out, and who said no; (None, "") when it may be.
+
+    The outcome's note is the reason alone: the rule of the policy, or the person's own words.
+    """
     noun = "change" if isinstance(request.effect, WriteBytes) else "action"
     because = f": {decision.reason}" if decision.reason else ""
     if verdict.permission == "deny":
         text = f"denied by the policy ({verdict.rule}). Do not try it again."
-        return Outcome("refused", text, note="denied"), "nobody" if "nobody" in verdict.rule else "policy"
+        return Outcome("refused", text, note=verdict.rule), "nobody" if "nobody" in verdict.rule else "policy"
     if decision.by == "nobody":
-        return Outcome("refused", f"denied{because}. Do not try it again.", note="denied"), "nobody"
+        return Outcome("refused", f"denied{because}. Do not try it again.", note=decision.reason), "nobody"
     if decision.answer == "skip":
-        return Outcome("refused", f"user skipped{because}", note="skipped"), "skip"
+        return Outcome("refused", f"user skipped{because}", note=decision.reason), "skip"
     if decision.answer in {"no", "stop"}:
-        return Outcome("refused", f"user rejected the {noun}{because}", note="refused"), "person"
+        return Outcome("refused", f"user rejected the {noun}{because}", note=decision.reason), "person"
     return None, ""
 
 

@@ -212,7 +212,7 @@ class _Run:
     async def ask_model(self, tools: tuple[ToolSpec, ...]) -> Events:
         """Stream one reply and record it; `self.reply` is the result."""
         agent = self.agent
-        self.builder = ReplyBuilder()
+        self.builder = ReplyBuilder({c.id for m in self.messages if isinstance(m, AssistantMessage) for c in m.calls})
         request = Request(agent.system, answered(self.messages), tools)
         yield ev.Phase("waiting")
         async with aclosing(stream_reply(agent.model, request, self.builder, agent.clock)) as events:

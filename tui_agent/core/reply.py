@@ -37,7 +37,7 @@ MAX_ARGUMENTS = 4 * 1024 * 1024
 MAX_EXTRAS = 1024 * 1024
 """Characters of provider data that is kept for the next request."""
 
-_USABLE_ID = re.compile(r"[A-Za-z0-9_.:|-]{1,128}")
+_USABLE_ID = re.compile(r"[A-Za-z0-9_.:|+=-]{1,128}")
 _NO_TOOLS = re.compile(
     r"does not support (tools|tool use|function)|tool choice requires|tool-call-parser|tools? (is|are) not supported",
     re.IGNORECASE,

@@ -368,7 +368,8 @@ Ask: TypeAlias = Callable[[tuple[ApprovalRequest, ...]], Awaitable[tuple[Decisio
 class FileChange:
     """One file that a command changed: sha256 hex before and after, None where no file was or is.
 
-    "" stands for unknown bytes: nobody had read them before the command ran.
+    "" stands for unknown bytes: nobody had read them before the command ran. "git:" and the name of
+    an object stand for bytes that were clean in git.
     """
 
     path: str

@@ -29,10 +29,19 @@ from tui_agent.core.types import (
     UserMessage,
 )
 from tui_agent.providers import errors, http, vendors
-from tui_agent.providers.history import flatten, own_extras, repair, safe_id, sendable_arguments, wire_name, wire_names
-from tui_agent.providers.text import Scrubber, TextStream
+from tui_agent.providers.history import (
+    flatten,
+    made_here,
+    own_extras,
+    repair,
+    safe_id,
+    sendable_arguments,
+    wire_name,
+    wire_names,
+)
+from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
-from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, protocol_fault, tokens
+from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, number, protocol_fault, string, tokens
 
 __all__ = ["WIRE", "build", "collect", "decoder", "stream"]
 
@@ -103,7 +112,8 @@ def _messages(messages: list[Message], profile: Profile, names: Mapping[str, str
     for message in messages:
         if isinstance(message, AssistantMessage):
             own = own_extras(message, profile)
-            ids.update({call.id: call.id if own else safe_id(call.id) for call in message.calls})
+            own_ids = made_here(message, profile)
+            ids.update({call.id: call.id if own_ids else safe_id(call.id) for call in message.calls})
             wire.append({"role": "assistant", "content": _assistant(message, own, names, ids)})
             continue
         block = _text(message.text) if isinstance(message, UserMessage) else _result(message, ids)
@@ -183,16 +193,15 @@ def _thought_last(wire: list[dict[str, Any]]) -> bool:
 class MessageReader:
     """Events of a message stream (or one whole message) -> deltas."""
 
-    def __init__(self, real_names: Mapping[str, str], offered: Sequence[str] | None) -> None:
+    def __init__(self, real_names: Mapping[str, str], offered: Mapping[str, ToolSpec] | None) -> None:
         self.finish: Finish | None = None
         self.ended = False
         self._real_names = real_names
         self._text = TextStream(offered)
         self._reasoning = Scrubber()
-        self._kinds: dict[Any, str] = {}
-        self._keys: dict[Any, int] = {}
-        self._unsent_input: dict[Any, Mapping[str, Any]] = {}
-        self._thoughts: dict[Any, _Block] = {}
+        self._keys: dict[int | None, int] = {}
+        self._unsent_input: dict[int | None, Mapping[str, Any]] = {}
+        self._thoughts: dict[int | None, _Block] = {}
         self._thinking: list[_Block] = []
         self._layout: list[list[Any]] = []
         self._calls = 0
@@ -208,13 +217,13 @@ class MessageReader:
         if kind == "content_block_delta":
             delta = value.get("delta")
             if isinstance(delta, dict):
-                self._delta(value.get("index"), delta, out)
+                self._delta(number(value.get("index")), delta, out)
         elif kind == "content_block_start":
             block = value.get("content_block")
             if isinstance(block, dict):
-                self._start(value.get("index"), block, out)
+                self._start(number(value.get("index")), block, out)
         elif kind == "content_block_stop":
-            self._stop(value.get("index"), out)
+            self._stop(number(value.get("index")), out)
         elif kind == "message_delta":
             self._count(value.get("usage"))
             delta = value.get("delta")
@@ -239,9 +248,8 @@ class MessageReader:
         self._count(message.get("usage"))
         self._stop_reason(message.get("stop_reason") or "end_turn")
 
-    def _start(self, index: Json, block: Mapping[str, Any], out: list[Delta]) -> None:
-        kind = block.get("type")
-        self._kinds[index] = kind if isinstance(kind, str) else ""
+    def _start(self, index: int | None, block: Mapping[str, Any], out: list[Delta]) -> None:
+        kind = string(block.get("type"))
         if kind == "text":
             self._layout.append(["text", 0])
             self._say(block.get("text"), out)
@@ -249,20 +257,19 @@ class MessageReader:
             key = self._keys[index] = self._calls
             self._calls += 1
             self._layout.append(["tool_use", 0])
-            call_id, name = block.get("id"), block.get("name")
-            name = name if isinstance(name, str) else ""
+            name = string(block.get("name"))
             given = block.get("input")
             if isinstance(given, dict) and given:
                 self._unsent_input[index] = given
-            out.append(CallDelta(key, call_id if isinstance(call_id, str) else "", self._real_names.get(name, name)))
+            out.append(CallDelta(key, string(block.get("id")), self._real_names.get(name, name)))
         elif kind in {"thinking", "redacted_thinking"}:
             kept = self._thoughts[index] = {name: block[name] for name in block if isinstance(block[name], str)}
             self._thinking.append(kept)
             self._layout.append(["thinking", 0])
             self._think(kept.get("thinking"), out)
 
-    def _delta(self, index: Json, delta: Mapping[str, Any], out: list[Delta]) -> None:
-        kind = delta.get("type")
+    def _delta(self, index: int | None, delta: Mapping[str, Any], out: list[Delta]) -> None:
+        kind = string(delta.get("type"))
         if kind == "text_delta":
             self._say(delta.get("text"), out)
         elif kind == "input_json_delta" and index in self._keys:
@@ -278,7 +285,7 @@ class MessageReader:
                 kept[member] = kept.get(member, "") + piece
                 self._think(piece if member == "thinking" else None, out)
 
-    def _stop(self, index: Json, out: list[Delta]) -> None:
+    def _stop(self, index: int | None, out: list[Delta]) -> None:
         given = self._unsent_input.pop(index, None)
         if given is not None:
             out.append(CallDelta(self._keys[index], arguments=json.dumps(given, ensure_ascii=False)))
@@ -310,7 +317,10 @@ class MessageReader:
 
     def rest(self, *, want_calls: bool) -> list[Delta]:
         """See `wire.Reader`."""
-        return self._text.finish(want_calls=want_calls and not self._calls)
+        out: list[Delta] = []
+        for index in list(self._unsent_input):
+            self._stop(index, out)
+        return [*out, *self._text.finish(want_calls=want_calls and not self._calls)]
 
     def usage(self) -> Usage | None:
         """The whole prompt: this format counts cache reads and writes apart from `input_tokens`."""
@@ -339,8 +349,9 @@ class MessageReader:
 def decoder(profile: Profile, tools: Sequence[ToolSpec] = ()) -> Decoder:
     """A decoder for one response. `options.text_tool_calls` reads calls written as text."""
     names = wire_names(tools)
-    offered = [spec.name for spec in tools] if profile.options.get("text_tool_calls") is True else None
-    return Decoder(Frames(), MessageReader({wire: real for real, wire in names.items()}, offered))
+    return Decoder(
+        Frames(), MessageReader({wire: real for real, wire in names.items()}, offered_in_text(profile, tools))
+    )
 
 
 def _headers(key: str | None) -> Mapping[str, str]:

@@ -25,12 +25,14 @@ MAX_MESSAGE = 500
 
 _REDACTED = "[redacted]"
 _KEY_SHAPES = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|AIza)[-_]?[A-Za-z0-9][A-Za-z0-9_\-]{14,}|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}",
+    r"\b(?:(?:sk|pk|rk|gsk|xai|hf|ghp)[-_]|AIza)[A-Za-z0-9][A-Za-z0-9_\-]{14,}|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}"
 )
 _OVERFLOW = re.compile(
-    r"context[_ ]length|context (window|size|limit)|exceed_context_size|maximum context|prompt is too long"
-    r"|context the overflows|input token count|input is too long|reduce the length of the messages"
-    r"|too many input tokens|prompt token count|prompt too long|prompt contains \d+ tokens",
+    r"context[_ ]length|context (window|size|limit)|exceed_context_size|maximum context|context the overflows"
+    r"|maximum (prompt|model|input|sequence) length|longer than the (maximum )?model|exceeds? (the )?max(imum)? length"
+    r"|prompt (is )?too long|input is too long|(prompt|input) token count|prompt contains \d+ tokens"
+    r"|(model|total) token limit|too many (input|prompt) tokens|too many tokens: |must have less than \d+ tokens"
+    r"|max_new_tokens\W* must be|reduce the length of the (messages|prompt|input)",
     re.IGNORECASE,
 )
 _THROTTLE = re.compile(
@@ -65,14 +67,9 @@ def from_response(
     text = redact(body.decode("utf-8", "replace"), secrets)[:MAX_BODY]
     fault = _read_text(text)
     kind, retryable = _classify(status, fault)
-    message = _sentence(status, fault.message, kind)
-    return ProviderError(
-        kind=kind,
-        message=_tidy(redact(message, secrets)),
-        retryable=retryable,
-        retry_after=retry_after(headers, time.time() if now is None else now) or fault.retry_after,
-        status=status,
-    )
+    message = _tidy(redact(_sentence(status, fault.message, kind), secrets))
+    wait = retry_after(headers, time.time() if now is None else now)
+    return ProviderError(kind, message, retryable, fault.retry_after if wait is None else wait, status)
 
 
 def from_payload(payload: Json, secrets: Iterable[str] = ()) -> ProviderError:
@@ -221,7 +218,7 @@ def _classify(status: int | None, fault: _Fault) -> tuple[ErrorKind, bool]:
         return "context_length", False
     if effective in {None, 400, 402, 403, 429} and _QUOTA.search(said):
         return "rate_limit", False
-    if effective == 429:
+    if effective == 429 or (effective in {400, 413} and _THROTTLE.search(said)):
         return "rate_limit", True
     if effective in {401, 402, 403}:
         return "auth", False
@@ -262,8 +259,8 @@ def _sentence(status: int | None, detail: str, kind: ErrorKind) -> str:
     }[kind]
     detail = _tidy(detail)
     sentence = f"{lead}: {detail}" if detail else lead
-    if kind == "bad_request" and status == 404 and not detail:
-        return f"{sentence}: check the endpoint's path"
+    if status == 404:
+        return f"{sentence} (check endpoint and model of this profile)"
     if refuses_tools(ProviderError(kind, detail)):
         return f'{sentence} (enable its tool parser, or set protocol = "json" in this profile)'
     return sentence

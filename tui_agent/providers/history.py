@@ -70,11 +70,15 @@ def sendable_arguments(call: ToolCall) -> JsonObject:
     return call.arguments if call.arguments is not None else {"_invalid": call.raw}
 
 
+def made_here(message: AssistantMessage, profile: Profile) -> bool:
+    """Whether this wire and endpoint made the message: only then may its ids and extras go back as they are."""
+    author = message.author
+    return author is not None and author.wire == profile.wire and author.endpoint == (profile.endpoint or "")
+
+
 def own_extras(message: AssistantMessage, profile: Profile) -> JsonObject:
     """The message's provider data, if this wire and endpoint made it; else nothing."""
-    author = message.author
-    mine = author is not None and author.wire == profile.wire and author.endpoint == (profile.endpoint or "")
-    return message.extras if mine else {}
+    return message.extras if made_here(message, profile) else {}
 
 
 def last_user(messages: Sequence[Message]) -> int:

@@ -145,7 +145,7 @@ async def _attempt(call: _Call, body: Mapping[str, Any]) -> AsyncGenerator[Delta
         failure = transport_error(error, call.url)
     for delta in decoder.finish(failure):
         if isinstance(delta, ReplyEnd) and delta.error is not None:
-            yield replace(delta, error=errors.redacted(delta.error, call.secrets))
+            yield replace(delta, error=_told(delta.error, call))
         else:
             yield delta
 
@@ -387,14 +387,29 @@ async def _refusal(response: Any, call: _Call) -> _Refused:
     if 300 <= status < 400:
         target = origin(urljoin(call.url, response.headers.get("location", "")))
         message = f"{origin(call.url)} redirects to {target} (HTTP {status}): not followed, correct the endpoint if you trust it"
-        return _Refused(errors.redacted(ProviderError("bad_request", message, status=status), call.secrets), status, "")
+        return _Refused(_told(ProviderError("bad_request", message, status=status), call), status, "")
     body = b""
     async for data in response.aiter_bytes():
         body += data
         if len(body) >= 2 * errors.MAX_BODY:
             break
     error = errors.from_response(status, response.headers, body, call.secrets)
-    return _Refused(error, status, body[: errors.MAX_BODY].decode("utf-8", "replace"))
+    return _Refused(_told(error, call), status, body[: errors.MAX_BODY].decode("utf-8", "replace"))
+
+
+def _told(error: ProviderError, call: _Call) -> ProviderError:
+    """The error as the person is told it: without secrets, a refused key with where it came from."""
+    error = errors.redacted(error, call.secrets)
+    if error.kind != "auth":
+        return error
+    profile = call.profile
+    if profile.api_key_cmd:
+        source = "the key comes from api_key_cmd"
+    elif profile.api_key_env:
+        source = f"the key comes from {profile.api_key_env}"
+    else:
+        source = "no key was sent: set api_key_env"
+    return replace(error, message=f"{error.message} ({source} of profile {profile.name!r})")
 
 
 def transport_error(error: Exception, url: str) -> ProviderError:

@@ -26,11 +26,10 @@ from tui_agent.core.types import (
     Usage,
 )
 from tui_agent.providers import errors, http, vendors
-from tui_agent.providers.history import last_user, own_extras, repair, sendable_arguments, wire_name, wire_names
-from tui_agent.providers.openai_chat import argument_text
-from tui_agent.providers.text import Scrubber, TextStream
+from tui_agent.providers.history import last_user, made_here, repair, sendable_arguments, wire_name, wire_names
+from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
-from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, protocol_fault, tokens
+from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, argument_text, protocol_fault, string, tokens
 
 __all__ = ["WIRE", "build", "collect", "decoder", "stream"]
 
@@ -90,7 +89,7 @@ def _messages(messages: list[Message], profile: Profile, names: Mapping[str, str
             wire.append({"role": "tool", "tool_name": name, "content": message.text, "tool_call_id": message.call_id})
         elif isinstance(message, AssistantMessage):
             wire.append(_assistant(message, names))
-            if message.reasoning and at > loop_start and own_extras(message, profile):
+            if message.reasoning and at > loop_start and made_here(message, profile):
                 wire[-1]["thinking"] = message.reasoning
         else:
             wire.append({"role": "user", "content": message.text})
@@ -120,14 +119,13 @@ def _assistant(message: AssistantMessage, names: Mapping[str, str]) -> dict[str,
 class LineReader:
     """Lines of a chat response -> deltas."""
 
-    def __init__(self, real_names: Mapping[str, str], offered: Sequence[str] | None) -> None:
+    def __init__(self, real_names: Mapping[str, str], offered: Mapping[str, ToolSpec] | None) -> None:
         self.finish: Finish | None = None
         self.ended = False
         self._real_names = real_names
         self._text = TextStream(offered)
         self._reasoning = Scrubber()
         self._calls = 0
-        self._thought = False
         self._last: Mapping[str, Any] = {}
 
     def read(self, event: str, value: Json, out: list[Delta]) -> None:
@@ -148,7 +146,6 @@ class LineReader:
     def _message(self, message: Mapping[str, Any], out: list[Delta]) -> None:
         thinking = message.get("thinking")
         if isinstance(thinking, str) and (thinking := self._reasoning.feed(thinking)):
-            self._thought = True
             out.append(ReasoningDelta(thinking))
         content = message.get("content")
         if isinstance(content, str) and content:
@@ -161,16 +158,9 @@ class LineReader:
 
     def _call(self, call: Mapping[str, Any], function: Mapping[str, Any], out: list[Delta]) -> None:
         """Calls come whole; ids are new and not every version sends them."""
-        call_id, name = call.get("id"), function.get("name")
-        name = name if isinstance(name, str) else ""
-        out.append(
-            CallDelta(
-                self._calls,
-                call_id if isinstance(call_id, str) else "",
-                self._real_names.get(name, name),
-                argument_text(function.get("arguments")),
-            )
-        )
+        name = string(function.get("name"))
+        arguments = argument_text(function.get("arguments"))
+        out.append(CallDelta(self._calls, string(call.get("id")), self._real_names.get(name, name), arguments))
         self._calls += 1
 
     # -------------------------------------------------------------- end
@@ -186,15 +176,15 @@ class LineReader:
         return Usage(tokens(self._last.get("prompt_eval_count")), tokens(self._last.get("eval_count")))
 
     def extras(self) -> dict[str, Any]:
-        """Marks a message whose thinking this server may be sent again."""
-        return {"thinking": True} if self._thought else {}
+        """Nothing has to go back but the thinking, which the message itself holds."""
+        return {}
 
 
 def decoder(profile: Profile, tools: Sequence[ToolSpec] = ()) -> Decoder:
     """A decoder for one response. `options.text_tool_calls` reads calls written as text."""
     names = wire_names(tools)
-    offered = [spec.name for spec in tools] if profile.options.get("text_tool_calls") is True else None
-    return Decoder(Frames(lines=True), LineReader({wire: real for real, wire in names.items()}, offered))
+    reader = LineReader({wire: real for real, wire in names.items()}, offered_in_text(profile, tools))
+    return Decoder(Frames(lines=True), reader)
 
 
 def _headers(key: str | None) -> Mapping[str, str]:

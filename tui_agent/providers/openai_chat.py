@@ -30,8 +30,10 @@ from tui_agent.core.types import (
     UserMessage,
 )
 from tui_agent.providers import errors, http, vendors
+from tui_agent.providers.fragments import CallKeys
 from tui_agent.providers.history import (
     last_user,
+    made_here,
     own_extras,
     repair,
     safe_id,
@@ -40,9 +42,19 @@ from tui_agent.providers.history import (
     wire_name,
     wire_names,
 )
-from tui_agent.providers.text import Scrubber, TextStream
+from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
-from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, protocol_fault, tokens
+from tui_agent.providers.wire import (
+    Decoder,
+    Frames,
+    Wire,
+    WireFault,
+    argument_text,
+    number,
+    protocol_fault,
+    string,
+    tokens,
+)
 
 __all__ = ["WIRE", "build", "collect", "decoder", "stream"]
 
@@ -69,6 +81,7 @@ _FINISH: Mapping[str, Finish] = {
     "sensitive": "content_filter",
     "refusal": "refusal",
 }
+_TOTALS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 _OWN_OBJECTS = frozenset({"chat.completion", "chat.completion.chunk", ""})
 _FAILED = frozenset(
     {"error", "abort", "aborted", "network_error", "insufficient_system_resource", "malformed_function_call"}
@@ -118,7 +131,8 @@ def _messages(messages: list[Message], profile: Profile, vendor: Vendor, names: 
             wire.append({"role": "tool", "tool_call_id": ids[message.call_id], "content": message.text})
         else:
             own = own_extras(message, profile)
-            ids.update({call.id: _wire_id(call.id, vendor, made_here=bool(own)) for call in message.calls})
+            own_ids = made_here(message, profile)
+            ids.update({call.id: _wire_id(call.id, vendor, own=own_ids) for call in message.calls})
             wire.append(_assistant(message, own, vendor, names, ids, in_loop=at > loop_start))
     return wire
 
@@ -137,7 +151,7 @@ def _assistant(
     if message.calls:
         members = own.get("calls") or {}
         wire["tool_calls"] = [_call(call, names, ids, members.get(call.id) or {}) for call in message.calls]
-        if vendor.signatures and in_loop:
+        if vendor.signatures:
             _sign(wire["tool_calls"][0])
         if vendor.reasoning_back and in_loop:
             wire["reasoning_content"] = message.reasoning
@@ -160,87 +174,26 @@ def _sign(call: _Body) -> None:
         call["extra_content"] = {"google": {"thought_signature": NO_SIGNATURE}}
 
 
-def _wire_id(call_id: str, vendor: Vendor, *, made_here: bool) -> str:
+def _wire_id(call_id: str, vendor: Vendor, *, own: bool) -> str:
     if vendor.short_ids:
         return short_id(call_id)
-    return call_id if made_here else safe_id(call_id)
+    return call_id if own else safe_id(call_id)
 
 
 # ------------------------------------------------------------------ response
 
 
-class _Calls:
-    """Which call a fragment belongs to: servers disagree about index and id, and repeat or omit both."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._by_index: dict[int, int] = {}
-        self._by_id: dict[tuple[int | None, str], int] = {}
-        self._with_id: set[int | None] = set()
-        self._last: int | None = None
-        self._names: dict[int, str] = {}
-        self._arguments: dict[int, list[str]] = {}
-
-    def key(self, index: int | None, call_id: str, name: str, arguments: str, *, fresh: bool) -> int:
-        """The key of the call. `fresh`: an earlier entry of the same list was already a call of its own."""
-        known = self._find(index, call_id, name, arguments, fresh=fresh)
-        key = self.count if known is None else known
-        if known is None:
-            self.count += 1
-            self._arguments[key] = []
-        if index is not None:
-            self._by_index[index] = key
-        if call_id:
-            self._by_id[index, call_id] = key
-            self._with_id.add(index)
-        if name:
-            self._names[key] = name
-        if arguments:
-            self._arguments[key].append(arguments)
-        self._last = key
-        return key
-
-    def _find(self, index: int | None, call_id: str, name: str, arguments: str, *, fresh: bool) -> int | None:
-        if call_id:
-            found = self._by_id.get((index, call_id))
-            if found is not None or index in self._with_id:
-                return found
-        found = self._last if index is None else self._by_index.get(index)
-        if found is None or (call_id and index is None):
-            return None
-        if index is None and name and fresh:
-            return None
-        if call_id or not name:
-            return found
-        return None if self._starts_over(found, name, arguments) else found
-
-    def _starts_over(self, key: int, name: str, arguments: str) -> bool:
-        """Whether a fragment without an id is a new call: another name, or more after complete arguments."""
-        if self._names.get(key, name) != name:
-            return True
-        return bool(arguments.strip()) and _complete(self._arguments[key])
-
-
-def _complete(pieces: Sequence[str]) -> bool:
-    if not pieces or not pieces[-1].rstrip().endswith("}"):
-        return False
-    try:
-        return isinstance(json.loads("".join(pieces)), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
 class ChatReader:
     """Chunks of a chat completion (or one whole completion) -> deltas."""
 
-    def __init__(self, real_names: Mapping[str, str], offered: Sequence[str] | None) -> None:
+    def __init__(self, real_names: Mapping[str, str], offered: Mapping[str, ToolSpec] | None) -> None:
         self.finish: Finish | None = None
         self.ended = False
         self._real_names = real_names
         self._text = TextStream(offered)
         self._reasoning = Scrubber()
         self._plain_reasoning = False
-        self._calls = _Calls()
+        self._calls = CallKeys(real_names)
         self._legacy: int | None = None
         self._refused = False
         self._usage: Mapping[str, Any] | None = None
@@ -257,19 +210,26 @@ class ChatReader:
         choices = value.get("choices")
         if value.get("error") or event == "error" or value.get("object") == "error":
             raise WireFault(errors.from_payload(value))
-        usage = value.get("usage")
-        if usage is None and "x_groq" in value and isinstance(value["x_groq"], dict):
-            usage = value["x_groq"].get("usage")
-        if isinstance(usage, dict):
-            self._usage = usage
+        self._count(value.get("usage"))
+        if "x_groq" in value and isinstance(value["x_groq"], dict):
+            self._count(value["x_groq"].get("usage"))
         if isinstance(choices, list):
             for choice in choices:
                 if isinstance(choice, dict) and not choice.get("index"):
                     self._choice(choice, out)
-        elif value.keys() & {"object", "detail", "message"} and value.get("object") not in _OWN_OBJECTS:
+        elif value.keys() & {"detail", "message"} or string(value.get("object")) not in _OWN_OBJECTS:
             raise WireFault(errors.from_payload(value))
 
+    def _count(self, usage: Json) -> None:
+        """Later counts replace earlier ones, servers repeat running totals; an empty frame erases nothing."""
+        if isinstance(usage, dict) and (self._usage is None or any(tokens(usage.get(name)) for name in _TOTALS)):
+            self._usage = usage
+
     def _choice(self, choice: Mapping[str, Any], out: list[Delta]) -> None:
+        if "usage" in choice:
+            self._count(choice["usage"])
+        if choice.get("error"):
+            raise WireFault(errors.from_payload(choice))
         delta = choice.get("delta") or choice.get("message")
         if isinstance(delta, dict):
             self._delta(delta, out)
@@ -298,8 +258,8 @@ class ChatReader:
             self._refused = True
             out.append(RefusalDelta(refusal))
         calls = delta.get("tool_calls")
-        if isinstance(calls, list) and calls:
-            self._tool_calls(calls, out)
+        if calls and isinstance(calls, list | dict):
+            self._tool_calls(calls if isinstance(calls, list) else [calls], out)
         elif isinstance(legacy := delta.get("function_call"), dict):
             self._function_call(legacy, out)
 
@@ -320,7 +280,7 @@ class ChatReader:
 
     def _thoughts(self, delta: Mapping[str, Any], out: list[Delta]) -> None:
         """Show reasoning once: the same text may come as a string and as details to keep."""
-        plain = delta.get("reasoning_content") or delta.get("reasoning")
+        plain = delta.get("reasoning_content") or delta.get("reasoning") or delta.get("reasoning_text")
         if isinstance(plain, str) and plain:
             self._plain_reasoning = True
             self._think(plain, out)
@@ -333,7 +293,7 @@ class ChatReader:
 
     def _keep(self, member: str, text_key: str, block: Mapping[str, Any]) -> str:
         """Merge a piece of a reasoning block into what goes back; returns its text."""
-        kept = self._details.setdefault(member, {}).setdefault(block.get("index") or 0, {})
+        kept = self._details.setdefault(member, {}).setdefault(number(block.get("index")) or 0, {})
         for name, value in block.items():
             if name in {text_key, "summary", "data"} and isinstance(value, str):
                 kept[name] = kept.get(name, "") + value
@@ -356,12 +316,11 @@ class ChatReader:
                 continue
             function = entry.get("function")
             function = function if isinstance(function, dict) else {}
-            index, call_id, name = entry.get("index"), _string(entry.get("id")), _string(function.get("name"))
-            index = index if isinstance(index, int) and not isinstance(index, bool) else None
+            index, call_id, name = number(entry.get("index")), string(entry.get("id")), string(function.get("name"))
             arguments = argument_text(function.get("arguments"))
             key = self._calls.key(index, call_id, name, arguments, fresh=fresh)
             members = {member: entry[member] for member in entry if member not in {"index", "id", "type", "function"}}
-            out.append(CallDelta(key, call_id, self._real_names.get(name, name), arguments, members))
+            out.append(CallDelta(key, call_id, self._real_name(key), arguments, members))
             fresh = True
 
     def _function_call(self, function: Mapping[str, Any], out: list[Delta]) -> None:
@@ -370,9 +329,13 @@ class ChatReader:
             if self._calls.count:
                 return
             self._legacy = self._calls.key(None, "", "", "", fresh=False)
-        name = _string(function.get("name"))
+        name = string(function.get("name"))
         arguments = argument_text(function.get("arguments"))
         out.append(CallDelta(self._legacy, "", self._real_names.get(name, name), arguments))
+
+    def _real_name(self, key: int) -> str:
+        name = self._calls.name(key)
+        return self._real_names.get(name, name)
 
     # -------------------------------------------------------------- end
 
@@ -381,20 +344,24 @@ class ChatReader:
         return self._text.finish(want_calls=want_calls and not self._calls.count)
 
     def usage(self) -> Usage | None:
-        """The last counts that were sent: servers repeat running totals."""
+        """The last counts that were sent."""
         counts = self._usage
         if counts is None:
             return None
         prompt, completion = counts.get("prompt_tokens_details"), counts.get("completion_tokens_details")
         prompt = prompt if isinstance(prompt, dict) else {}
         completion = completion if isinstance(completion, dict) else {}
-        cached = tokens(prompt.get("cached_tokens"))
+        reasoning = tokens(completion.get("reasoning_tokens"))
+        asked = _first(counts, "prompt_tokens", "input_tokens")
+        answered = _first(counts, "completion_tokens", "output_tokens")
+        if None not in {asked, answered, reasoning} and counts.get("total_tokens") == asked + answered + reasoning:
+            answered += reasoning  # some servers count reasoning apart from the completion
         return Usage(
-            input_tokens=tokens(counts.get("prompt_tokens")),
-            output_tokens=tokens(counts.get("completion_tokens")),
-            cached_tokens=tokens(counts.get("prompt_cache_hit_tokens")) if cached is None else cached,
+            input_tokens=asked,
+            output_tokens=answered,
+            cached_tokens=_first({**counts, **prompt}, "cached_tokens", "prompt_cache_hit_tokens"),
             cache_write_tokens=tokens(prompt.get("cache_write_tokens")),
-            reasoning_tokens=tokens(completion.get("reasoning_tokens")),
+            reasoning_tokens=reasoning,
         )
 
     def extras(self) -> dict[str, Any]:
@@ -402,22 +369,15 @@ class ChatReader:
         return {member: list(blocks.values()) for member, blocks in self._details.items()}
 
 
-def _string(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def argument_text(value: Json) -> str:
-    """Fragments are text; some servers send the finished object instead."""
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False)
+def _first(counts: Mapping[str, Any], *names: str) -> Any:
+    """The first of some counts that is known."""
+    return next((count for name in names if (count := tokens(counts.get(name))) is not None), None)
 
 
 def decoder(profile: Profile, tools: Sequence[ToolSpec] = ()) -> Decoder:
     """A decoder for one response. `options.text_tool_calls` reads calls written as text."""
     names = wire_names(tools)
-    offered = [spec.name for spec in tools] if profile.options.get("text_tool_calls") is True else None
-    return Decoder(Frames(), ChatReader({wire: real for real, wire in names.items()}, offered))
+    return Decoder(Frames(), ChatReader({wire: real for real, wire in names.items()}, offered_in_text(profile, tools)))
 
 
 def _headers(key: str | None) -> Mapping[str, str]:

@@ -9,20 +9,35 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
+from tui_agent.core.profile import Profile
 from tui_agent.core.reply import strict_json
-from tui_agent.core.types import CallDelta, Delta, ReasoningDelta, TextDelta
+from tui_agent.core.types import CallDelta, Delta, ReasoningDelta, TextDelta, ToolSpec
+from tui_agent.providers.history import wire_names
 
 _OPEN, _CLOSE = "<think>", "</think>"
-_MARKERS = ("<tool_call>", "[TOOL_CALLS]", "<function=")
-_TAGGED = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
-_FUNCTION = re.compile(r"\s*<function=([^>\s]+)>(.*)</function>\s*", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=([^>\s]+)>(.*?)</parameter>(?=\s*(?:<parameter=|$))", re.DOTALL)
+_MARKERS = ("<tool_call>", "[TOOL_CALLS]", "<function=", "<|python_tag|>")
+_TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
+_FUNCTION = re.compile(r"<function=([^>\s]+)>(.*?)</function>", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=([^>\s]+)>(.*?)</parameter>(?=\s*(?:<parameter=|\Z))", re.DOTALL)
+_NAMED = re.compile(r"([A-Za-z0-9_-]+)\s*(?:\[ARGS\]\s*)?(\{.*\})", re.DOTALL)
 _FENCE_START = re.compile(r"```[ \t]*(?:json|tool_call|tool)?[ \t]*\n\s*[\[{]")
 _FENCE_HEAD = re.compile(r"`{1,3}|```[ \t]*[a-z_]*[ \t]*(\n\s*)?")
 _LOOKAHEAD = 64
+
+
+Offered: TypeAlias = Mapping[str, ToolSpec]
+"""Tools by their names on the wire."""
+
+
+def offered_in_text(profile: Profile, tools: Sequence[ToolSpec]) -> Offered | None:
+    """The tools whose calls may be written as text: those offered, if the profile asks for it."""
+    if profile.options.get("text_tool_calls") is not True:
+        return None
+    names = wire_names(tools)
+    return {names[spec.name]: spec for spec in tools}
 
 
 class Scrubber:
@@ -58,10 +73,10 @@ def scrub(text: str) -> str:
 class TextStream:
     """Splits the content of one reply into text, reasoning and, at the end, calls.
 
-    `offered` holds the names of the offered tools when calls written as text are wanted, else None.
+    `offered` holds the offered tools when calls written as text are wanted, else None.
     """
 
-    def __init__(self, offered: Collection[str] | None = None) -> None:
+    def __init__(self, offered: Offered | None = None) -> None:
         self._offered = offered
         self._scrubber = Scrubber()
         self._state = "start"
@@ -170,17 +185,22 @@ class TextStream:
         return self._visible(text)
 
 
-def text_calls(text: str, offered: Collection[str]) -> list[tuple[str, str]]:
-    """(name, argument text) of each call that the whole of `text` consists of; empty if it is anything else."""
-    tagged = _TAGGED.findall(text)
-    if tagged and not _TAGGED.sub("", text).strip():
-        found = [_tagged_call(body) for body in tagged]
-    elif function := _FUNCTION.fullmatch(text):
-        found = [_xml_call(function)]
+def text_calls(text: str, offered: Offered) -> list[tuple[str, str]]:
+    """(tool, argument text) of each call that the whole of `text` consists of; empty if it is anything else."""
+    text = text.strip()
+    if text.startswith("<tool_call>"):
+        bodies = _TAGGED.findall(text)
+        rest = _TAGGED.sub("", text)
+    elif text.startswith("<function="):
+        bodies = [match.group() for match in _FUNCTION.finditer(text)]
+        rest = _FUNCTION.sub("", text)
     else:
-        found = _json_calls(_unfenced(text.strip().removeprefix("[TOOL_CALLS]")))
-    calls = [call for call in found if call is not None and call[0] in offered]
-    return calls if calls and len(calls) == len(found) else []
+        bodies = [_unfenced(text.removeprefix("[TOOL_CALLS]").removeprefix("<|python_tag|>"))]
+        rest = ""
+    found = [call for body in bodies for call in _calls_in(body.strip(), offered)]
+    if rest.strip() or not all(call is not None and call[0] in offered for call in found):
+        return []
+    return [(offered[call[0]].name, call[1]) for call in found if call is not None]
 
 
 def _unfenced(text: str) -> str:
@@ -191,29 +211,40 @@ def _unfenced(text: str) -> str:
     return text
 
 
-def _tagged_call(body: str) -> tuple[str, str] | None:
-    function = _FUNCTION.fullmatch(body)
-    if function:
-        return _xml_call(function)
-    calls = _json_calls(body)
-    return calls[0] if len(calls) == 1 else None
-
-
-def _xml_call(function: re.Match[str]) -> tuple[str, str] | None:
-    """Values are raw text: one newline after the opening and one before the closing mark is framing."""
-    name, body = function.groups()
-    if _PARAMETER.sub("", body).strip():
-        return None
-    values = {key: value.removeprefix("\n").removesuffix("\n") for key, value in _PARAMETER.findall(body)}
-    return name, json.dumps(values, ensure_ascii=False)
-
-
-def _json_calls(body: str) -> list[tuple[str, str] | None]:
+def _calls_in(body: str, offered: Offered) -> list[tuple[str, str] | None]:
+    """The calls of one piece of markup; None stands for what is no call."""
+    if function := _FUNCTION.fullmatch(body):
+        return [_function_call(function.group(1), function.group(2), offered)]
     try:
         value = strict_json(body)
     except ValueError:
-        return []
-    return [_json_call(item) for item in (value if isinstance(value, list) else [value])]
+        named = _NAMED.fullmatch(body)
+        return [(named.group(1), named.group(2)) if named else None]
+    return [_json_call(item) for item in (value if isinstance(value, list) else [value])] or [None]
+
+
+def _function_call(name: str, body: str, offered: Offered) -> tuple[str, str] | None:
+    """`<function=NAME>` around parameters (raw text, a newline at each end is framing) or one JSON object."""
+    if body.strip().startswith("{"):
+        return name, body
+    if name not in offered or _PARAMETER.sub("", body).strip():
+        return None
+    properties = offered[name].parameters.get("properties", {})
+    values = {
+        key: _typed(value.removeprefix("\n").removesuffix("\n"), properties.get(key))
+        for key, value in _PARAMETER.findall(body)
+    }
+    return name, json.dumps(values, ensure_ascii=False)
+
+
+def _typed(value: str, schema: Any) -> Any:
+    """A raw value as the tool's schema wants it: numbers and lists have no other way to be written."""
+    if not isinstance(schema, Mapping) or schema.get("type", "string") == "string":
+        return value
+    try:
+        return strict_json(value.strip())
+    except ValueError:
+        return value
 
 
 def _json_call(item: Any) -> tuple[str, str] | None:

@@ -90,7 +90,11 @@ class Frames:
     def close(self) -> Iterator[tuple[str, Json]]:
         """The values that the end of the body completes; a last event that was cut is dropped."""
         if self._whole is not None:
-            yield "", _json(b"".join(self._whole).decode("utf-8", "replace").removeprefix("\ufeff"))
+            text = b"".join(self._whole).decode("utf-8", "replace").removeprefix("\ufeff")
+            values = _values_in(text)
+            if values is None:
+                raise protocol_fault("the answer is neither a stream nor whole JSON", retryable=True)
+            yield from (("", value) for value in values)
         elif self._lines is not None:
             lines = self._lines.close()
             yield from self._values((SseEvent("", str(line, "utf-8", "replace")) for line in lines), cut=True)
@@ -108,6 +112,22 @@ class Frames:
             try:
                 value = json.loads(text)
             except (ValueError, RecursionError):
+                yield from self._odd(event, text, cut=cut)
+            else:
+                yield event, value
+
+    def _odd(self, event: str, text: str, *, cut: bool) -> Iterator[tuple[str, Json]]:
+        """An event that is not one JSON value: an error in plain words, or events without blank lines between them."""
+        if event == "error":
+            yield event, {"error": text}
+            return
+        for line in text.split("\n"):
+            if line.strip() == DONE:
+                self.ended = True
+                return
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
                 if cut:
                     return
                 raise protocol_fault("an event of the stream is not JSON: bytes were lost", retryable=True) from None
@@ -120,6 +140,8 @@ class Frames:
             self._head = data if len(data) < MAX_EVENT else None
             return b"" if self._head is not None else data
         self._head = None
+        if first not in {b"{", b"["}:
+            self._lines = None
         if first == b"<":
             self.seen = True
             raise protocol_fault("the endpoint answers with a web page: check its address", retryable=False)
@@ -129,11 +151,20 @@ class Frames:
         return data
 
 
-def _json(text: str) -> Json:
+def _values_in(text: str) -> list[Json] | None:
+    """The JSON values that a text consists of, None if it is anything else."""
+    decoder = json.JSONDecoder()
+    values: list[Json] = []
+    text, at = text.strip(), 0
     try:
-        return json.loads(text)
+        while at < len(text):
+            value, at = decoder.raw_decode(text, at)
+            values.append(value)
+            while text[at : at + 1].isspace():
+                at += 1
     except (ValueError, RecursionError):
-        raise protocol_fault("the answer is neither a stream nor whole JSON", retryable=True) from None
+        return None
+    return values
 
 
 def _too_long() -> WireFault:
@@ -172,7 +203,11 @@ class Decoder:
 
         A transport error after the reply was complete is no error: servers reset connections.
         """
-        out = [] if self.done else self._read(self._frames.close())
+        out: list[Delta] = []
+        if not self.done:
+            out = self._read(self._frames.close())
+            if self._error is not None:  # a body that was cut makes no sense, but that is not what went wrong
+                self._error = error or self._error
         failure = self._error or self._missing_end(error)
         out.extend(self._reader.rest(want_calls=failure is None))
         finish = None if failure else self._reader.finish or "stop"
@@ -228,6 +263,23 @@ class Wire:
     build: Build
     decoder: Callable[[Profile, Sequence[ToolSpec]], Decoder]
     headers: Callable[[str | None], Mapping[str, str]]
+
+
+def string(value: Json) -> str:
+    """A text member; "" for null, for a missing one, and for any other type."""
+    return value if isinstance(value, str) else ""
+
+
+def number(value: Json) -> int | None:
+    """An index; None for null, for a missing one, and for any other type."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def argument_text(value: Json) -> str:
+    """Arguments are text that comes in fragments; some servers send the finished object instead."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def tokens(value: Json) -> int | None:

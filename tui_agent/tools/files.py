@@ -86,6 +86,7 @@ def _spans(file: TextFile, path: str, one: Edit) -> list[tuple[int, int, str]]:
     _check_text(new, "new")
     for complaint in (
         None if old.lstrip().startswith(("```", "~~~")) else drift.fenced(path, new, "new"),
+        None if drift.strip_numbers(old) else drift.numbered(new, file.text, "new"),
         drift.placeholder(new, file.text, "new"),
     ):
         if complaint:

@@ -29,7 +29,7 @@ _LOOKALIKE = str.maketrans(
         **dict.fromkeys(
             "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "
         ),
-        **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad", None),
+        **dict.fromkeys("\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad\ufe0e\ufe0f", None),
         "…": "...",
     }
 )
@@ -40,7 +40,8 @@ def not_found(file: TextFile, path: str, old: str) -> str:
     reason, window = _reason(file.text, old)
     text = f"the text in old was not found in {path} (it occurs 0 times; it must occur exactly once)"
     text += f": {reason}." if reason else "."
-    window = window or _nearest(file.text, old)
+    if window is None and (window := _nearest(file.text, old)):
+        text += window.letters(file.text, old)
     return text + (window.show(file.text) if window else "") + " Nothing was changed."
 
 
@@ -68,7 +69,16 @@ class _Window:
     first: int
     last: int
 
+    def letters(self, text: str, old: str) -> str:
+        """Names letters of other alphabets that only look like those of `old` (Cyrillic a for Latin a), or ""."""
+        have = "\n".join(text.split("\n")[self.first : self.last])
+        pairs = {(a, b) for a, b in zip(have, old.rstrip("\n"), strict=False) if a != b}
+        if len(have) != len(old.rstrip("\n")) or not all((ord(a) > 127) != (ord(b) > 127) for a, b in pairs):
+            return ""
+        return f" {_characters(have, old, 0)}."
+
     def show(self, text: str) -> str:
+        """The lines themselves, at most 12, long ones cut."""
         lines = text.split("\n")[self.first : min(self.last, self.first + _MAX_SHOWN)]
         if not lines:
             return ""
@@ -106,6 +116,14 @@ def _unfence(old: str) -> str:
     return re.sub(r"\A\s*`{3,}[\w.+-]*\n|\n?`{3,}\s*\Z", "", old)
 
 
+def _undiff(old: str) -> str:
+    """The old side of text written as a diff, "" when it is none."""
+    lines = old.rstrip("\n").split("\n")
+    if not all(line[:1] in {" ", "+", "-"} for line in lines) or not any(line[:1] == "-" for line in lines):
+        return ""
+    return "\n".join(line[1:] for line in lines if line[:1] != "+")
+
+
 def _plain_numbers(old: str) -> str:
     return strip_numbers(old) or ""
 
@@ -117,6 +135,7 @@ _REWRITES: tuple[tuple[Callable[[str], str], str], ...] = (
     ),
     (html.unescape, "old is HTML-escaped (entities such as &lt;); send the plain characters"),
     (_plain_numbers, "old contains line-number prefixes from the read output; send the text without the numbers"),
+    (_undiff, "old is written as a diff; send plain text without the + and - in front of the lines"),
     (_unfence, "old is wrapped in a markdown fence (```); send only the text of the file"),
 )
 

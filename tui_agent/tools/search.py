@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import tui_agent
@@ -24,6 +25,9 @@ from tui_agent.tools.walk import files
 TIMEOUT = 20.0
 """Seconds that one search may take."""
 MAX_HITS = 100
+"""Hits that a model is shown."""
+MAX_COUNTED = 1000
+"""Hits that are counted."""
 _MAX_PER_FILE = 50
 _MAX_FILE_BYTES = 20_000_000
 _MAX_TEXT = 300
@@ -40,6 +44,7 @@ class Hit:
     text: str
 
 
+@lru_cache(maxsize=64)
 def is_regex(text: str) -> bool:
     """Whether the text can be read as a regular expression; else it is searched for as it is."""
     try:
@@ -53,7 +58,7 @@ def is_regex(text: str) -> bool:
 def ripgrep(program: str, text: str, below: str) -> tuple[str, ...]:
     """The ripgrep command that searches `below` (relative to its working directory, "" for all)."""
     return (
-        *(program, "--no-config", "--hidden", "--no-require-git", "--no-ignore-global", "--no-ignore-parent"),
+        *(program, "--no-config", "--hidden", "--no-require-git", "--no-ignore-global"),
         *("--no-ignore-exclude", "--no-ignore-dot", "--no-messages", "--color=never", "--no-heading", "--sort=path"),
         *("--with-filename", "--line-number", f"--field-match-separator={_US}", f"--max-count={_MAX_PER_FILE}"),
         *(f"--max-columns={_MAX_TEXT}", "--max-columns-preview", f"--max-filesize={_MAX_FILE_BYTES}"),
@@ -69,7 +74,7 @@ def python(text: str, below: str) -> tuple[str, ...]:
 
 
 def parse(output: str, shown: Callable[[str], bool]) -> list[Hit]:
-    """The hits of either program in paths that `shown` accepts; anything else in the output is skipped."""
+    """The first 1,000 hits of either program in paths that `shown` accepts; other output is skipped."""
     hits, verdicts = [], dict[str, bool]()
     for row in output.split("\n"):
         path, _, rest = row.partition(_US)
@@ -81,11 +86,13 @@ def parse(output: str, shown: Callable[[str], bool]) -> list[Hit]:
             verdicts[path] = shown(path)
         if verdicts[path]:
             hits.append(Hit(path, int(number), text.rstrip("\r")[:_MAX_TEXT]))
+            if len(hits) == MAX_COUNTED:
+                break
     return hits
 
 
 def render(text: str, below: str, hits: Sequence[Hit]) -> str:
-    """What a model is told: a count, then `path:line: text`, at most 100 hits and 16,000 characters."""
+    """What a model is told: a count up to 1,000, then `path:line: text` of at most 100 hits, 16,000 characters in all."""
     where = below or "the workspace"
     if not hits:
         return f"[0 hits for {text!r} in {where}; the search is case-sensitive, (?i) in front makes it insensitive]"
@@ -97,7 +104,8 @@ def render(text: str, below: str, hits: Sequence[Hit]) -> str:
             break
         rows.append(row)
     paths = len({hit.path for hit in hits})
-    header = f"[{len(hits)} hits in {paths} file{'s' if paths > 1 else ''}]"
+    count = f"{len(hits)} or more" if len(hits) == MAX_COUNTED else str(len(hits))
+    header = f"[{count} hits in {paths} file{'s' if paths > 1 else ''}]"
     if not is_regex(text):
         header += " (no valid regular expression, so searched as plain text)"
     if len(rows) < len(hits):
@@ -111,7 +119,7 @@ def render(text: str, below: str, hits: Sequence[Hit]) -> str:
 def main(argv: Sequence[str]) -> None:
     """Print the hits for TEXT below PATH in the current folder; the entry point of the child process."""
     text, below = argv
-    for hit in _first(search(str(Path.cwd()), text, below), 10 * MAX_HITS):
+    for hit in _first(search(str(Path.cwd()), text, below), MAX_COUNTED):
         row = f"{hit.path}{_US}{hit.line}{_US}{hit.text}\n"
         sys.stdout.buffer.write(row.encode("utf-8", "surrogateescape"))
 

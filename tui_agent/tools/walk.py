@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,27 +21,43 @@ if TYPE_CHECKING:
 _MAX_IGNORE_BYTES = 1 << 20
 
 
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """One ignore file. It sees a path (relative to the root of the walk) without its first `cut` characters, behind `prefix`."""
+
+    spec: GitIgnoreSpec
+    cut: int = 0
+    prefix: str = ""
+
+    def verdict(self, path: str) -> bool | None:
+        """True: ignored, False: expressly not, None: nothing is said about it."""
+        return self.spec.check_file(self.prefix + path[self.cut :]).include
+
+
 def files(root: str, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
     """Regular files under `root/below` as (path relative to `root`, lstat), in sorted order.
 
-    Left out: noise names, links, what `.gitignore` files from `root` downwards exclude, folders that cannot
-    be read. A file named directly by `below` is yielded even when it is ignored.
+    Left out: noise names, links, folders that cannot be read, and what `.gitignore` files exclude: those from
+    `root` downwards, and those above it up to the top of its repository. What `below` names itself is
+    looked at even when it is ignored. Raises `OSError` when `below` does not exist.
     """
     info = Path(root, below).lstat()
     if not stat.S_ISDIR(info.st_mode):
         if stat.S_ISREG(info.st_mode):
             yield below, info
         return
-    specs: list[tuple[str, GitIgnoreSpec]] = []
-    folder = ""
-    for part in ["", *below.split("/")[:-1]] if below else []:
-        folder = f"{folder}{part}/" if part else ""
-        specs += _ignore(root, folder)
-    yield from _walk(root, f"{below}/" if below else "", specs)
+    rules = _above(root)
+    folders = below.split("/") if below else []
+    for depth in range(len(folders)):
+        outer = "".join(f"{name}/" for name in folders[:depth])
+        rules = rules + _read(f"{root}/{outer}", len(outer))
+    if below and _ignored(f"{below}/", rules):
+        rules = []
+    yield from _walk(root, f"{below}/" if below else "", rules)
 
 
-def _walk(root: str, folder: str, specs: list[tuple[str, GitIgnoreSpec]]) -> Iterator[tuple[str, os.stat_result]]:
-    specs = specs + _ignore(root, folder)
+def _walk(root: str, folder: str, rules: list[_Rules]) -> Iterator[tuple[str, os.stat_result]]:
+    rules = rules + _read(f"{root}/{folder}", len(folder))
     try:
         with os.scandir(f"{root}/{folder}") as scan:
             entries = sorted(scan, key=lambda entry: entry.name)
@@ -52,48 +69,57 @@ def _walk(root: str, folder: str, specs: list[tuple[str, GitIgnoreSpec]]) -> Ite
             if noise(entry.name) or entry.is_symlink():
                 continue
             directory = entry.is_dir(follow_symlinks=False)
-            if _ignored(path + "/" if directory else path, specs):
+            if _ignored(path + "/" if directory else path, rules):
                 continue
             if directory:
-                yield from _walk(root, path + "/", specs)
+                yield from _walk(root, path + "/", rules)
             elif entry.is_file(follow_symlinks=False):
                 yield path, entry.stat(follow_symlinks=False)
-        except OSError:
+        except OSError:  # it vanished while we looked
             continue
 
 
-def _ignore(root: str, folder: str) -> list[tuple[str, GitIgnoreSpec]]:
+def _ignored(path: str, rules: list[_Rules]) -> bool:
+    """The innermost ignore file that has something to say decides."""
+    verdicts = (rule.verdict(path) for rule in reversed(rules))
+    return next((verdict for verdict in verdicts if verdict is not None), False)
+
+
+def _above(root: str) -> list[_Rules]:
+    """The ignore files above a folder that lies inside a repository, outermost first."""
+    top = Path(root)
+    parents = [top, *top.parents]
+    height = next((n for n, folder in enumerate(parents) if os.path.lexists(f"{folder}/.git")), 0)
+    found: list[_Rules] = []
+    for folder in reversed(parents[1 : height + 1]):
+        found += _read(f"{folder}/", 0, f"{top.relative_to(folder)}/")
+    return found
+
+
+def _read(folder: str, cut: int, prefix: str = "") -> list[_Rules]:
     try:
-        fd = os.open(f"{root}/{folder}.gitignore", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(f"{folder}.gitignore", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return []
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             return []
         lines = file.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace").splitlines()
+    return [_Rules(_spec(lines), cut, prefix)]
+
+
+def _spec(lines: list[str]) -> GitIgnoreSpec:
+    """The patterns of an ignore file; a pattern that cannot be read does not take the others with it."""
     from pathspec import GitIgnoreSpec  # noqa: PLC0415 - only folders with ignore files pay for it
 
-    try:
-        return [(folder, GitIgnoreSpec.from_lines(lines))]
-    except (ValueError, re.error):  # one bad pattern: keep the good ones
-        good = [line for line in lines if _parses(line)]
-        return [(folder, GitIgnoreSpec.from_lines(good))]
-
-
-def _parses(line: str) -> bool:
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - see above
+    def parses(line: str) -> bool:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except (ValueError, re.error):
+            return False
+        return True
 
     try:
-        GitIgnoreSpec.from_lines([line])
+        return GitIgnoreSpec.from_lines(lines)
     except (ValueError, re.error):
-        return False
-    return True
-
-
-def _ignored(path: str, specs: list[tuple[str, GitIgnoreSpec]]) -> bool:
-    """The innermost ignore file that has something to say decides."""
-    for folder, spec in reversed(specs):
-        verdict = spec.check_file(path[len(folder) :]).include
-        if verdict is not None:
-            return bool(verdict)
-    return False
+        return GitIgnoreSpec.from_lines(filter(parses, lines))

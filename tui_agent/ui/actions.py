@@ -35,6 +35,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("composer.yank", "Bring back what was put away", ("ctrl+y",), scope="composer"),
     Action("ui.interrupt", "Stop, put the draft away, or quit", ("ctrl+c",), hint="stop", priority=True, listed=False),
     Action("agent.stop", "Stop the turn", slash="/stop", leader="."),
+    Action("agent.retry", "Send again", leader="r", slash="/retry"),
     Action("ui.back", "Close or go back", ("escape",), listed=False),
     Action("ui.palette", "Commands", ("f2", "ctrl+p"), slash="/commands", hint="commands", priority=True),
     Action("ui.help", "Keys and commands", ("f1",), "?", "/help", priority=True),

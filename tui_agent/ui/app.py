@@ -16,7 +16,7 @@ from textual.worker import WorkerFailed
 from tui_agent.config import Loaded, load, profile
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import AgentError, ConfigError, Model
-from tui_agent.demo import PROFILE, TASK
+from tui_agent.demo import PROFILE
 from tui_agent.demo import model as demo_model
 from tui_agent.paths import Paths, own_file
 from tui_agent.providers import list_models
@@ -44,6 +44,17 @@ STYLES = (
 
 
 @dataclass(frozen=True, slots=True)
+class Ready:
+    """A session whose terms and model are given; `task` is put into the composer, `note` into the transcript."""
+
+    terms: Terms
+    model: Model
+    profile: Profile = PROFILE
+    task: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     """What the command line says: folder, user's folders and config file, and a choice of model."""
 
@@ -52,8 +63,8 @@ class Start:
     user_file: Path
     provider: str | None = None
     model: str | None = None
-    ready: tuple[Terms, Model] | None = None
-    """A prepared terms with its model (the demo, tests): no question of trust, no configuration."""
+    ready: Ready | None = None
+    """Everything is settled (the demo, tests): no question of trust, no configuration."""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
@@ -68,8 +79,8 @@ class AgentApp(App[int], inherit_bindings=False):
     def __init__(self, start: Start) -> None:
         super().__init__()
         self.begin = start
-        self.loaded = Loaded(start.ready[0].settings) if start.ready else load(start.user_file)
-        self.trusted = start.ready is not None and start.ready[0].trusted
+        self.loaded = Loaded(start.ready.terms.settings) if start.ready else load(start.user_file)
+        self.trusted = start.ready is not None and start.ready.terms.trusted
         handlers: dict[str, Handler] = {
             "ui.palette": lambda _: self.open_palette("Commands"),
             "ui.help": lambda _: self.open_palette("Keys and commands"),
@@ -95,14 +106,14 @@ class AgentApp(App[int], inherit_bindings=False):
         """Show the main screen, ask what must be asked in its order, then make the session."""
         await self.push_screen(self.main)
         begin = self.begin
-        if begin.ready is not None:
-            terms, model = begin.ready
-            self.converse(Session(terms, self.main.ask))
-            self.session.use(model, PROFILE)
-            self.main.composer.load(TASK)
-            self.talk.note(
-                "A recorded model repairs a small project here, for real. Enter sends the task; you approve each change."
-            )
+        if (ready := begin.ready) is not None:
+            self.converse(Session(ready.terms, self.main.ask))
+            self.session.use(ready.model, ready.profile)
+            self.main.composer.load(ready.task)
+            if ready.note:
+                self.talk.note(ready.note)
+            self.talk.catch_up()
+            self.main.refresh_state()
             return
         if not await self.ask_trust():
             self.exit(0)
@@ -269,6 +280,11 @@ class AgentApp(App[int], inherit_bindings=False):
         if talk is not None and talk.working and not sure and not self.main.again("A turn is running. Again to quit"):
             return
         self.run_worker(self.leave(0), name="leave")
+
+    async def on_unmount(self) -> None:
+        """However the app ends, its run ends first, with its stream closed and its log complete."""
+        if self.main.conversation is not None:
+            await self.talk.stop()
 
     def stop_soon(self, number: int) -> None:
         """A signal came: end from wherever the app is. Called between two bytecodes of the main thread."""

@@ -106,7 +106,7 @@ TITLES = {
 
 NEXT = {
     "auth": "Set the key, then /retry; or choose another with /provider",
-    "context_length": "Make it shorter with /compact, then /retry; or /provider",
+    "context_length": "Choose a model with a larger window with /provider, or start anew",
     "bad_request": "Choose another model or server with /provider",
 }
 
@@ -196,28 +196,25 @@ def verb_object(call: ToolCall, summary: str) -> tuple[str, str]:
     return verb, head if head != verb else ""
 
 
-def tool_done(event: ev.ToolDone, answer: ev.Answered | None) -> Action:
+def tool_done(event: ev.ToolDone) -> Action:
     """The line of an action that ended, was refused or left out."""
     verb, what = verb_object(event.call, event.summary)
     if event.denied:
         word = DENIALS[event.denied]
-        reason = answer.reason if answer and answer.reason else _reason(event)
-        return Action(
-            verb, what, word="" if reason else word, reason=f"{word}: {reason}" if reason else "", output=event.text
-        )
+        said = f"{word}: {event.note}" if event.note else ""
+        return Action(verb, what, word="" if said else word, reason=said, output=event.text)
     receipt = event.receipt
     failed = event.status != "applied" or (receipt is not None and receipt.exit_code not in {None, 0})
-    facts = [event.note] if event.note else []
+    facts = [event.note]
     if receipt is not None and receipt.by == "key":
         facts.append("applied by you" if receipt.path else "allowed by you")
-    if event.duration:
-        facts.append(seconds(event.duration))
+    facts.append(seconds(event.duration))
     command = receipt is not None and receipt.exit_code is not None
     word = "" if not failed else "FAIL" if command else "refused" if event.status == "refused" else "error"
     return Action(
         verb,
         what,
-        tuple(facts),
+        tuple(filter(None, facts)),
         word,
         "fail" if failed else "dim",
         output=event.text,
@@ -226,18 +223,10 @@ def tool_done(event: ev.ToolDone, answer: ev.Answered | None) -> Action:
     )
 
 
-def _reason(event: ev.ToolDone) -> str:
-    """Why an action was not done, when no answer says it: the note, or what the model was told after its colon."""
-    if event.note:
-        return event.note
-    _, colon, reason = event.text.partition(": ")
-    return reason.strip() if colon else ""
-
-
 def check_done(event: ev.CheckDone) -> Action:
     """The line of a check."""
     code = event.exit_code
-    facts = (seconds(event.duration),) if event.duration else ()
+    facts = tuple(filter(None, [seconds(event.duration)]))
     if event.passed:
         return Action("check", " ".join(event.argv), facts, "ok", "ok", output=event.output)
     word = "FAIL, did not end" if code is None else f"FAIL exit {code}"
@@ -257,8 +246,9 @@ def ended(event: ev.RunEnded) -> Note:
     label, style = ENDINGS.get(event.reason, (f"stopped: {event.reason.value.replace('_', ' ')}", "strong"))
     if event.reason is StopReason.UNVERIFIED and not event.detail:
         label += " (no check)"
+    detail = "" if event.reason is StopReason.FAILED else event.detail  # the card before it says it
     steps = f"{event.steps} step{'s' if event.steps != 1 else ''}" if event.steps else ""
-    return Note("  ".join(part for part in (event.detail, steps) if part), label, style)
+    return Note("  ".join(part for part in (detail, steps) if part), label, style)
 
 
 # ------------------------------------------------------------------ the fold
@@ -284,7 +274,6 @@ class Story:
         self._thought = 0
         self._pending: dict[str, Action] = {}
         self._asked: dict[str, str] = {}
-        self._answers: dict[str, ev.Answered] = {}
         self._writing: Block | None = None
         self._models = 0
         self._recovered = False
@@ -304,7 +293,7 @@ class Story:
             case ev.AssistantSaid():
                 self._said(event)
             case ev.Checkpoint(text):
-                if self.text is None:
+                if self.text is None or self._recovered:
                     self._stream(text)
                     self._recovered = True
             case ev.ToolStarted(call, summary):
@@ -334,10 +323,10 @@ class Story:
                 call = ToolCall(call_id, tool, None)
                 self._pending[call_id] = Action(*verb_object(call, summary), word=ASKING, live=True)
             case ev.Answered(request_id):
-                self._answers[self._asked.pop(request_id, "")] = event
+                self._pending.pop(self._asked.pop(request_id, ""), None)
             case ev.ToolDone():
                 self._pending.pop(event.call.id, None)
-                self._append([tool_done(event, self._answers.pop(event.call.id, None))])
+                self._append([tool_done(event)])
             case ev.CheckDone():
                 self._pending.pop("check", None)
                 self._append([check_done(event)])

@@ -243,6 +243,8 @@ class Composer(TextArea, inherit_bindings=False):
         super().__init__(placeholder=placeholder, highlight_cursor_line=False, id=id)
         self.set_reactive(TextArea.cursor_blink, False)
         self.set_reactive(TextArea.match_cursor_bracket, False)
+        # A scrollbar that comes or goes during undo makes Textual 8.2.8 look up a line that is gone.
+        self.styles.overflow_y = "scroll"
 
     # ------------------------------------------------------------------ the draft
 
@@ -278,7 +280,7 @@ class Composer(TextArea, inherit_bindings=False):
     def feed_key(self, event: events.Key) -> bool:
         """Do what `event` means to the composer, with or without the focus; False when it means nothing."""
         key = event.key
-        if self._pasted_line_feed(event):
+        if self._settle_burst(event):
             return True
         if key == "enter":
             self._enter()
@@ -321,10 +323,10 @@ class Composer(TextArea, inherit_bindings=False):
 
     def _enter(self) -> None:
         row, column = self.cursor_location
-        if self.selection.is_empty and self.document[row][:column].endswith("\\"):
-            self.replace("\n", (row, column - 1), (row, column), maintain_selection_offset=False)
-        elif self._burst >= BURST_KEYS:
+        if self._burst >= BURST_KEYS:
             self._held_enter = self.set_timer(BURST_WAIT, self._release_enter)
+        elif self.selection.is_empty and self.document[row][:column].endswith("\\"):
+            self.replace("\n", (row, column - 1), (row, column), maintain_selection_offset=False)
         else:
             self._submit()
 
@@ -334,7 +336,7 @@ class Composer(TextArea, inherit_bindings=False):
             self.load("")
             self.post_message(self.Submitted(text))
 
-    def _pasted_line_feed(self, event: events.Key) -> bool:
+    def _settle_burst(self, event: events.Key) -> bool:
         """Count keys that come faster than anyone types; settle an Enter that waits for this one.
 
         Return True when the key itself is used up: the LF after a CR.

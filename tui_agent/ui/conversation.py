@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import aclosing
+from itertools import takewhile
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
@@ -41,8 +42,9 @@ class Conversation:
         self.phase: ev.Phase = ev.Phase("idle")
         self.since = time.monotonic()
         self.totals = fold.Totals()
+        self.retrying = False
         self.unsent: str | None = None
-        """A message that was not answered at all because the model could not be reached."""
+        """A message that got no answer at all: stopped before the first word, or the model was not reached."""
         self.catch_up()
 
     @property
@@ -101,15 +103,16 @@ class Conversation:
 
     def _settle(self, text: str) -> None:
         self._enter(ev.Phase("idle"))
-        end = next((e for e in reversed(self.session.events) if isinstance(e, ev.RunEnded)), None)
-        if end is not None and end.reason is StopReason.FAILED and end.steps == 1:
+        run = list(takewhile(lambda e: not isinstance(e, ev.UserSaid), reversed(self.session.events)))
+        end = next((e for e in run if isinstance(e, ev.RunEnded)), None)
+        stopped = end is not None and end.reason is StopReason.STOPPED
+        failed = end is not None and end.reason is StopReason.FAILED
+        if (stopped or failed) and not any(isinstance(e, ev.AssistantSaid) for e in run):
             self.unsent = text
-        if end is not None and end.reason is StopReason.STOPPED:
-            return self._changed()  # who stops wants to look first; the queue waits for the next message
-        if self.queue and self.unsent is None:
+        if self.queue and self.unsent is None and not stopped:  # who stops wants to look first
             following = self.queue.pop(0)
             asyncio.get_running_loop().call_soon(self.send, following)
-        return self._changed()
+        self._changed()
 
     def _take_notice(self, text: str) -> None:
         self.session.log.append(ev.Notice(text))
@@ -130,8 +133,9 @@ class Conversation:
         match event:
             case ev.Phase():
                 self._enter(event)
-            case RetryTick(attempt, seconds, error):
-                self._enter(ev.Phase("waiting", f"{error.message}; try {attempt} in {seconds:.0f}s"))
+            case RetryTick(attempt, seconds):
+                self._enter(ev.Phase("waiting", f"try {attempt + 1} in {seconds:.0f}s"))
+                self.retrying = True
             case ev.ArgumentsDelta(name, size):
                 self._enter(ev.Phase("streaming", f"writing {name}, {size:,} characters"))
             case ev.AssistantSaid() | ev.ToolDone() | ev.CheckDone() | ev.RunEnded() | ev.ModelChosen():
@@ -141,4 +145,5 @@ class Conversation:
         if phase.name != self.phase.name:
             self.since = time.monotonic()
         self.phase = phase
+        self.retrying = False
         self._changed()

@@ -73,7 +73,6 @@ class FirstRun(ModalScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back"),
         Binding("ctrl+c,ctrl+q", "leave"),
-        Binding("R,r", "look_again"),
         *(Binding(str(n), f"number({n})", show=False) for n in range(1, 10)),
     ]
 
@@ -119,7 +118,7 @@ class FirstRun(ModalScreen[str | None]):
             note=note
             or "Keys are read from the variable each time. They are never written to disk.\n"
             f"Config will be {plain(str(self._file), 'path')}",
-            keys="↑↓ choose   Enter continue   R look again   Esc quit",
+            keys="↑↓ choose   Enter continue   Esc quit",
         )
 
     def show_address(self, note: str = "") -> None:
@@ -170,11 +169,6 @@ class FirstRun(ModalScreen[str | None]):
         if self._step == "choose" and number <= choices.option_count:
             choices.highlighted = number - 1
             choices.action_select()
-
-    def action_look_again(self) -> None:
-        """Read the environment again."""
-        if self._step == "choose":
-            self.show_choices()
 
     def action_back(self) -> None:
         """One step back, or leave."""

@@ -73,6 +73,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.handlers: dict[str, Handler] = {
             "ui.interrupt": self.interrupt,
             "agent.stop": lambda _: self.stop(),
+            "agent.retry": self.retry,
             "ui.back": self.back,
             "pane.files": self.toggle_side,
             "pane.next": self.next_pane,
@@ -109,6 +110,16 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     # -------------------------------------------------------------- conversation
 
+    @property
+    def working(self) -> bool:
+        """Whether a turn runs."""
+        return self.conversation is not None and self.conversation.working
+
+    @property
+    def retrying(self) -> bool:
+        """Whether the turn only waits for its next try."""
+        return self.conversation is not None and self.conversation.retrying
+
     def show(self, event: ev.Event | ev.Unknown) -> None:
         """One event of the conversation."""
         self.transcript.feed(event)
@@ -140,17 +151,17 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def refresh_footer(self) -> None:
         """Phase and keys of the top layer."""
         conversation = self.conversation
-        working = conversation is not None and conversation.working
         if self._ticker is not None:
-            (self._ticker.resume if working else self._ticker.pause)()
+            (self._ticker.resume if self.working else self._ticker.pause)()
         what, until = self._armed
         armed = what if time.monotonic() < until else ""
         hints: tuple[str, ...] = ()
         if self._dialog:
             phase, hints = "waiting for you", tuple(self._dialog.split("   "))
-        elif conversation is not None and working:
+        elif conversation is not None and conversation.working:
             phase = phase_words(conversation.phase, time.monotonic() - conversation.since)
-            hints = ("Ctrl+C stop", "Enter queue", "Ctrl+J new line", "F2 commands")
+            stop = "Esc stop" if self.retrying else "Ctrl+C stop"
+            hints = (stop, "Enter queue", "Ctrl+J new line", "F2 commands")
         else:
             phase = "" if self.composer.text else "ready"
             hints = ("Enter send", "Ctrl+J new line", "F2 commands", "Ctrl+X more", "Ctrl+C Ctrl+C quit")
@@ -251,7 +262,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             self.app.copy_to_clipboard(selected)
             self.clear_selection()
             self.notify("Copied.", markup=False)
-        elif self.conversation is not None and self.conversation.working:
+        elif self.working:
             self.stop()
         elif self.composer.put_away():
             self.notify("Put away. Ctrl+Y brings it back.", markup=False)
@@ -266,7 +277,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             self.toggle_side("")
         elif not self.composer.has_focus:
             self.composer.focus()
-        elif self.conversation is not None and self.conversation.working and self.again("Esc again stops"):
+        elif self.working and (self.retrying or self.again("Esc again stops")):
             self.stop()
 
     def again(self, words: str) -> bool:
@@ -288,6 +299,15 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def next_pane(self, _: str) -> None:
         """Composer, transcript, files, and round again."""
         self.focus_next("Composer, Transcript, FileTree")
+
+    def retry(self, _: str) -> None:
+        """Send what is in the composer, or else the newest message again."""
+        if self.conversation is None or self.working:
+            return
+        said = [e.text for e in self.conversation.session.events if isinstance(e, ev.UserSaid)]
+        if text := self.composer.text.strip() or (said[-1] if said else ""):
+            self.composer.load("")
+            self.conversation.send(text)
 
     def toggle_side(self, _: str) -> None:
         """Show or hide the pane beside the transcript; where it covers the transcript it takes the focus."""

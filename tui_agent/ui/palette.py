@@ -76,13 +76,11 @@ def match(word: str, text: str) -> tuple[float, tuple[int, ...]] | None:
     lower = text.lower() if len(text.lower()) == len(text) else text
     if lower == word:
         return 5.0, tuple(range(len(word)))
-    at = lower.find(word)
-    if at >= 0:
-        first, start = at, at
-        while start > 0 and lower[start - 1].isalnum():
-            if (start := lower.find(word, start + 1)) < 0:
-                return 2.0 - first / 1000, tuple(range(first, first + len(word)))
-        return (4.0 if start == 0 else 3.0) - start / 1000, tuple(range(start, start + len(word)))
+    if places := [found.start() for found in re.finditer(re.escape(word), lower)]:
+        at = next((place for place in places if place == 0 or not lower[place - 1].isalnum()), None)
+        score = 2.0 if at is None else 3.0 if at else 4.0
+        start = places[0] if at is None else at
+        return score - start / 1000, tuple(range(start, start + len(word)))
     end = -1
     for letter in word:
         if (end := lower.find(letter, end + 1)) < 0:

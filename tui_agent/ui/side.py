@@ -25,13 +25,12 @@ def changes_text(changes: Mapping[str, Change], width: int) -> Text:
     if not changes:
         text.append("\n  nothing yet", "dim")
     for path, change in changes.items():
-        counts = f"+{change.added} -{change.removed}"
-        name = label(path, max(6, width - 7 - cell_len(counts)))
-        gap = " " * max(1, width - 5 - cell_len(name) - cell_len(counts))
-        text.append(f"\n  {change.mark} {name}{gap}")
-        text.append(f"+{change.added}", "green")
-        text.append(" ")
-        text.append(f"-{change.removed}", "red")
+        counts = [f"{sign}{n}" for sign, n in (("+", change.added), ("-", change.removed)) if n]
+        taken = len(" ".join(counts))
+        name = label(path, max(6, width - 7 - taken))
+        text.append(f"\n  {change.mark} {name}{' ' * max(1, width - 5 - cell_len(name) - taken)}")
+        for number, count in enumerate(counts):
+            text.append(" " * bool(number) + count, "green" if count[0] == "+" else "red")
     return text
 
 

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from tui_agent.core.types import (
     Decision,
     Effect,
     Emit,
+    FileChange,
     ListFiles,
     Outcome,
     ReadFile,
@@ -34,12 +35,14 @@ from tui_agent.core.types import (
 from tui_agent.tools import commands, listing, names
 from tui_agent.tools import search as searching
 from tui_agent.tools.arguments import ToolError
-from tui_agent.tools.files import render_file
-from tui_agent.workspace.commands import Run, execute
+from tui_agent.tools.files import Edit, edit, render_file
+from tui_agent.workspace import committed
+from tui_agent.workspace.commands import execute
 from tui_agent.workspace.files import Disk, Saved, sha256, stale
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.paths import Place, reason
-from tui_agent.workspace.receipts import Restore, plan
+from tui_agent.workspace.receipts import UNKNOWN, Restore, plan
+from tui_agent.workspace.running import Run
 
 T = TypeVar("T")
 _PASSWORD = re.compile(r"(://[^/\s:@]*:)[^@\s/]+@")
@@ -60,9 +63,9 @@ class Effects:
         effect = request.effect
         match effect:
             case ReadFile():
-                return await off_loop(lambda: self._read(effect))
+                return await off_loop(lambda: self._read(request, effect))
             case ListFiles():
-                return await off_loop(lambda: self._list(effect))
+                return await off_loop(lambda: self._list(request, effect))
             case SearchText():
                 return await self._search(effect)
             case WriteBytes():
@@ -72,18 +75,15 @@ class Effects:
             case SetPlan():
                 return Outcome("applied", "plan updated")
 
-    def _again(self, path: str) -> Place:
-        """The place that was approved, if it still is the same place."""
+    def _again(self, path: str, floors: tuple[str, ...] | None = None) -> Place:
+        """The place that was approved, if it still is the same place and no new reason to ask has come up."""
         place = self.disk.anchor.resolve(path or ".")
-        if place.path != path:
-            raise ToolError(
-                f"not done: {path} is a link now and leads to another place; it has changed since this was shown",
-                "refused",
-            )
+        if place.path != path or (floors is not None and set(place.floors) - set(floors)):
+            raise ToolError(f"not done: {path} has changed since this was shown and is another file now", "refused")
         return place
 
-    def _read(self, effect: ReadFile) -> Outcome:
-        place = self._again(effect.path)
+    def _read(self, request: ApprovalRequest, effect: ReadFile) -> Outcome:
+        place = self._again(effect.path, request.policy.floors)
         view, identity = self.disk.view(place, effect.start, effect.limit)
         self.memory.read(place.path, view, identity, secret=bool(place.floors))
         text = render_file(view, numbers=self.line_numbers)
@@ -91,8 +91,8 @@ class Effects:
             text = _PASSWORD.sub(r"\1***@", text)
         return Outcome("applied", text, note=f"{len(view.lines)} lines")
 
-    def _list(self, effect: ListFiles) -> Outcome:
-        place = self._again(effect.path)
+    def _list(self, request: ApprovalRequest, effect: ListFiles) -> Outcome:
+        place = self._again(effect.path, request.policy.floors)
         with self.disk.anchor.folder(place.parts) as folder, os.scandir(folder) as found:
             entries = [_entry(entry) for entry in found if not names.noise(entry.name)]
         return Outcome("applied", listing.render(entries), note=f"{len(entries)} entries")
@@ -100,7 +100,7 @@ class Effects:
     async def _search(self, effect: SearchText) -> Outcome:
         if program := self._ripgrep():
             result = await self._child(searching.ripgrep(program, effect.text, effect.path))
-            if result.exit_code in {0, 1}:
+            if result.timed_out or result.exit_code in {0, 1}:  # else it does not know this kind of expression
                 return await off_loop(lambda: self._found(effect, result))
         result = await self._child(searching.python(effect.text, effect.path))
         return await off_loop(lambda: self._found(effect, result))
@@ -135,10 +135,14 @@ class Effects:
             return False
         return place.path == path and place.is_file and not place.floors and not any(map(names.noise, place.parts))
 
-    def _write(self, request: ApprovalRequest, effect: WriteBytes, decision: Decision) -> Outcome:
-        place = self._again(effect.path)
+    def _writable(self, path: str, floors: tuple[str, ...] | None = None) -> Place:
+        place = self._again(path, floors)
         if place.no_write:
             raise ToolError(f"refused: {place.path}: {place.no_write}", "refused")
+        return place
+
+    def _write(self, request: ApprovalRequest, effect: WriteBytes, decision: Decision) -> Outcome:
+        place = self._writable(effect.path, request.policy.floors)
         new, left_out = _chosen(effect, decision)
         if new == effect.base:
             return Outcome("refused", refusal(request, Decision(request.id, "no")))
@@ -203,20 +207,53 @@ class Effects:
             note += f", {len(changed)} files changed"
         return Outcome("error" if result.error is not None else "applied", text, receipt, note)
 
+    async def apply_parked(self, request: ApprovalRequest, chosen: frozenset[int] | None) -> Outcome:
+        """Carry out a request that was skipped, on the file as it is now."""
+        return await off_loop(lambda: self._apply_parked(request, chosen))
+
+    def _apply_parked(self, request: ApprovalRequest, chosen: frozenset[int] | None) -> Outcome:
+        effect = request.effect
+        if not isinstance(effect, WriteBytes):
+            raise ToolError("only a change of a file can be applied later")
+        found = self.disk.content(self._writable(effect.path, request.policy.floors))
+        now = found[0] if found else None
+        if now == effect.base or now is None or effect.base is None or effect.new is None:
+            return self._write(request, effect, Decision(request.id, "yes", chosen=chosen))
+        hunks = [hunk for hunk in diff(effect.base, effect.new).hunks if chosen is None or hunk.number in chosen]
+        old, new = _lines(effect.base), _lines(effect.new)
+        edits = [
+            Edit("".join(old[hunk.old.start : hunk.old.stop]), "".join(new[hunk.new.start : hunk.new.stop]))
+            for hunk in hunks
+        ]
+        moved = WriteBytes(effect.path, now, edit(effect.path, now, edits))
+        return self._write(request, moved, Decision(request.id, "yes"))
+
     # -------------------------------------------------------------- undo
 
     async def plan_undo(self, receipts: tuple[Receipt, ...]) -> tuple[Restore, ...]:
         """What undoing these receipts would do to each file."""
+        receipts = tuple([replace(receipt, changed=await self._fetched(receipt.changed)) for receipt in receipts])
         return await asyncio.to_thread(lambda: plan(receipts, self._hash, self.memory.blobs.__contains__))
+
+    async def _fetched(self, changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+        """The changes with objects of git turned into copies we hold, or into unknown bytes."""
+        fetched = []
+        for change in changes:
+            if change.before is None or not change.before.startswith(committed.PREFIX):
+                fetched.append(change)
+                continue
+            name = change.before.removeprefix(committed.PREFIX)
+            data = await committed.content(self.disk.anchor.root, name, self.run)
+            kept = data is not None and self.memory.blobs.put(data) is None
+            fetched.append(replace(change, before=sha256(data) if data is not None and kept else UNKNOWN))
+        return tuple(fetched)
 
     async def undo(self, step: Restore) -> Outcome:
         """Carry out one step of a plan if its file still is as the plan saw it."""
         return await off_loop(lambda: self._undo(step))
 
     def _undo(self, step: Restore) -> Outcome:
-        place = self._again(step.path)
-        if place.no_write:
-            raise ToolError(f"refused: {place.path}: {place.no_write}", "refused")
+        place = self._writable(step.path)
         found = self.disk.content(place)
         base = found[0] if found else None
         if (None if base is None else sha256(base)) != step.now:
@@ -272,6 +309,10 @@ def _chosen(effect: WriteBytes, decision: Decision) -> tuple[bytes | None, str]:
     out = [hunk for hunk in change.hunks if hunk.number not in decision.chosen]
     named = ", ".join(f"hunk {hunk.number} at line {hunk.changes[0].old.start + 1}" for hunk in out)
     return apply_hunks(effect.base, change, decision.chosen), named
+
+
+def _lines(data: bytes) -> list[str]:
+    return re.findall(r"[^\n]*\n|[^\n]+", data.decode())
 
 
 def refusal(request: ApprovalRequest, decision: Decision) -> str:

@@ -11,7 +11,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.files import View, scan
 from tui_agent.tools.names import TEMPORARY_PREFIX
 from tui_agent.workspace.faults import Reach, nothing
-from tui_agent.workspace.paths import Anchor, Place, not_regular, reason
+from tui_agent.workspace.paths import Anchor, Place, reason
 
 MAX_EDIT = 16 * 1024 * 1024
 """Bytes of the largest file that tools change."""
@@ -64,9 +63,12 @@ class Disk:
     # -------------------------------------------------------------- reads
 
     def view(self, place: Place, start: int, limit: int | None) -> tuple[View, Identity]:
-        """Read a window of a text file in bounded memory; raises `OSError` and `ToolError`."""
-        with self.anchor.open(place) as (fd, info):
-            return scan(place.named, _chunks(fd), info.st_size, start, limit), identity(info)
+        """Read a window of a text file in bounded memory; raises `ToolError` when that is not possible."""
+        try:
+            with self.anchor.open(place) as (fd, info):
+                return scan(place.named, _chunks(fd), info.st_size, start, limit), identity(info)
+        except OSError as error:
+            raise _unreadable(place, error) from error
 
     def content(self, place: Place) -> tuple[bytes, os.stat_result] | None:
         """All bytes of a regular file and its stat, None when there is no file; `ToolError` when it is too large."""
@@ -79,20 +81,14 @@ class Disk:
                         "refused",
                     )
                 return b"".join(_chunks(fd)), info
-        except FileNotFoundError:
-            self._check_root(place)
+        except FileNotFoundError as error:
+            if error.filename == self.anchor.root:  # the workspace itself is gone: that is no missing file
+                raise _unreadable(place, error) from error
             return None
         except NotADirectoryError:
             raise ToolError(f"{place.named} is not possible: a part of the path is a file, not a directory") from None
         except OSError as error:
-            if error.errno == errno.ENXIO:  # a socket
-                raise not_regular(place) from None
-            raise
-
-    def _check_root(self, place: Place) -> None:
-        """A missing file is fine only while the workspace itself is still there."""
-        with self.anchor.folder(()):
-            pass
+            raise _unreadable(place, error) from error
 
     # -------------------------------------------------------------- commit
 
@@ -181,7 +177,7 @@ class Disk:
     @contextlib.contextmanager
     def _temporary_file(self, folder: int, place: Place, info: os.stat_result | None, data: bytes) -> Iterator[str]:
         """A synced file with the data and the mode of the old one, gone again unless it was put in place."""
-        name = f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(6)}.tmp"
+        name = f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(6).hex()}.tmp"
         entry = self._announce(place, name)
         try:
             self.reach("temp")
@@ -214,7 +210,8 @@ class Disk:
                 self.reach("fsync_dir")
                 os.fsync(folder)
         except OSError as error:
-            return reason(error)
+            if error.errno not in {errno.EINVAL, errno.EOPNOTSUPP}:  # a file system that does not sync folders
+                return reason(error)
         return None
 
     # -------------------------------------------------------------- after a crash
@@ -256,6 +253,10 @@ def check_writable(place: Place, info: os.stat_result) -> None:
     """Refuse a file without any write bit: replacing it would step over the person's protection, also for root."""
     if not info.st_mode & 0o222:
         raise ToolError(f"{place.named} is read-only (mode {stat.S_IMODE(info.st_mode):o}); ask the user", "refused")
+
+
+def _unreadable(place: Place, error: OSError) -> ToolError:
+    return ToolError(f"error reading {place.named}: {reason(error)}")
 
 
 def _chunks(fd: int) -> Iterator[bytes]:

@@ -84,7 +84,7 @@ class Anchor:
         try:
             info = os.fstat(fd)
             if (info.st_dev, info.st_ino) != self.identity:
-                raise FileNotFoundError(errno.ENOENT, "the workspace folder was replaced", self.root)
+                raise FileNotFoundError(errno.ENOENT, "the workspace folder was replaced by another", self.root)
             for part in parts:
                 below = os.open(part, _FOLDER, dir_fd=fd)
                 os.close(fd)

@@ -8,7 +8,6 @@ a file that somebody changed since is named, never overwritten unasked.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,7 +71,7 @@ class Blobs:
 
     def _write(self, folder: Path, name: str, data: bytes) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = folder / f".{name[:16]}-{secrets.token_hex(4)}.tmp"
+        temporary = folder / f".{name[:16]}-{os.urandom(4).hex()}.tmp"
         self.reach("blob")
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -107,9 +106,23 @@ class Restore:
     state: State
 
     @property
+    def words(self) -> str:
+        """The state as a person reads it."""
+        return _WORDS[self.state]
+
+    @property
     def possible(self) -> bool:
         """Whether undo can do it at all."""
         return self.state in {"ready", "changed"}
+
+
+_WORDS: dict[State, str] = {
+    "ready": "will be restored",
+    "same": "is as it was already",
+    "changed": "was changed since; undo would overwrite that",
+    "lost": "cannot be restored: its old content is not held",
+    "command": "changed by a command, cannot be restored",
+}
 
 
 def plan(

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import os
-import secrets
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tui_agent.core.types import (
     ApprovalRequest,
     Ask,
     Decision,
+    Effect,
     Emit,
     ListFiles,
     Outcome,
@@ -37,13 +39,16 @@ from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.registry import TOOLS, Situation, Tool, find, summary
 from tui_agent.tools.text import TextFile
 from tui_agent.workspace import faults
-from tui_agent.workspace.commands import Run, default_run
 from tui_agent.workspace.effects import Effects, as_approved, off_loop, refusal
 from tui_agent.workspace.faults import Reach
 from tui_agent.workspace.files import Disk, check_writable
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.paths import Anchor, Place, not_regular
 from tui_agent.workspace.receipts import Blobs, Restore
+from tui_agent.workspace.running import Run, default_run
+
+_SHORT = 8000
+"""Bytes of a file that a model can well send whole."""
 
 
 class Workspace:
@@ -51,7 +56,8 @@ class Workspace:
 
     `permissions` is the policy in force; assign it to change the mode. `blobs` is the session's folder for copies of
     file contents (in memory without one), `temporary` a folder that outlives the session and remembers
-    files being written. `tools` names the enabled ones. `numbers`: reads carry line numbers.
+    files being written. `tools` names the enabled ones. `numbers`: reads carry line numbers. `command_timeout` is
+    in seconds. Raises `OSError` when `root` is no folder.
     """
 
     def __init__(
@@ -77,9 +83,10 @@ class Workspace:
         reach = reach or faults.from_text(os.environ.get(faults.VARIABLE))
         self._disk = Disk(self._anchor, temporary, reach)
         self._memory = Memory(Blobs(blobs, reach=reach))
-        self._prefix, self._count = secrets.token_hex(4), itertools.count(1)
+        self._prefix, self._count = os.urandom(4).hex(), itertools.count(1)
         self._effects = Effects(self._disk, self._memory, run, numbers, self._id)
         self._complete: set[str] = set()
+        self._failed: Counter[str] = Counter()
         self._disk.sweep()
 
     @property
@@ -104,7 +111,7 @@ class Workspace:
         if "path" in tool.spec.parameters["properties"]:
             place = self._anchor.resolve(arguments.get("path", "."))
         base, depends = self._base(tool, place, arguments, earlier) if place and tool.changes_file else (None, ())
-        effect = tool.prepare(arguments, Situation(place.path if place else "", base, self._timeout))
+        effect = self._effect(tool, arguments, Situation(place.path if place else "", base, self._timeout))
         if place and isinstance(effect, (ReadFile, ListFiles, SearchText)):
             self._look(place, effect)
         named = os.path.normpath(place.named.removeprefix(self._anchor.root + "/")) if place else ""
@@ -124,6 +131,23 @@ class Workspace:
             reason=names.caution(place.parts) if place and isinstance(effect, WriteBytes) else "",
             depends_on=depends,
         )
+
+    def _effect(self, tool: Tool, arguments: Mapping[str, Any], situation: Situation) -> Effect:
+        """What the call would do; a second exact edit in a row that fails offers the whole-file form."""
+        exact = tool.spec.name in {"edit_file", "multi_edit"}
+        try:
+            effect = tool.prepare(arguments, situation)
+        except ToolError as error:
+            if exact:
+                self._failed[situation.path] += 1
+            short = situation.base is not None and len(situation.base) < _SHORT
+            if self._failed[situation.path] > 1 and short and "write_file" in self._tools:
+                raise ToolError(
+                    f"{error} If this keeps failing, send the whole new text with write_file.", error.status
+                ) from None
+            raise
+        self._failed.pop(situation.path, None)
+        return effect
 
     def _base(
         self, tool: Tool, place: Place, arguments: Mapping[str, Any], earlier: tuple[ApprovalRequest, ...]
@@ -178,6 +202,8 @@ class Workspace:
         outcome = await self._effects.carry_out(request, decision, emit)
         if outcome.status == "applied" and as_approved(request.effect, outcome.receipt):
             self._complete.add(request.id)
+        if outcome.status == "applied" and isinstance(request.effect, WriteBytes) and decision.by != "key":
+            self.permissions = replace(self.permissions, unseen_edits=True)  # from here on nobody saw what may run
         return outcome
 
     async def call(self, name: str, arguments: object) -> Outcome:
@@ -195,7 +221,14 @@ class Workspace:
             (decision,) = await self._ask((request,))
         return await self.commit(request, decision, lambda _: None)
 
-    # -------------------------------------------------------------- undo
+    # -------------------------------------------------------------- later: parked requests and undo
+
+    async def apply_parked(self, request: ApprovalRequest, chosen: frozenset[int] | None = None) -> Outcome:
+        """Apply a skipped change of a file later, by the person's own hand.
+
+        The file must hold the base of the request, or the old lines of each chosen hunk exactly once.
+        """
+        return await self._effects.apply_parked(request, chosen)
 
     async def plan_undo(self, receipts: Iterable[Receipt]) -> tuple[Restore, ...]:
         """What undoing these receipts (oldest first, up to the newest) would do to each file; changes nothing."""

@@ -1,0 +1,431 @@
+"""The screens of the product as scenes: used for the pictures of README and for the snapshot tests alike.
+
+Each scene brings the real app, with a scripted model and fixed times, into one state. Nothing here
+depends on the machine, the clock or the network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tui_agent.config import settings
+from tui_agent.core import events as ev
+from tui_agent.core.profile import Profile
+from tui_agent.core.types import (
+    ApprovalRequest,
+    AssistantMessage,
+    Author,
+    Delta,
+    Effect,
+    Model,
+    PolicyRequest,
+    ProviderError,
+    Receipt,
+    Request,
+    RunArgv,
+    RunScript,
+    StopReason,
+    TextDelta,
+    ToolCall,
+    Usage,
+    WriteBytes,
+)
+from tui_agent.paths import Paths
+from tui_agent.session import Terms
+from tui_agent.ui.app import AgentApp, Ready, Start
+from tui_agent.ui.approval import ApprovalScreen
+from tui_agent.ui.first_run import FirstRun
+from tui_agent.ui.trust_card import TrustCard
+
+SIZES = ((120, 40), (80, 24), (40, 20))
+
+LEXER = b"""class Lexer:
+    def __init__(self, text):
+        self.text = text
+        self.pos = 0
+
+    def read_escape(self):
+        start = self.pos
+        code = self.take(4)
+        if not is_hex(code):
+            self.fail(self.pos)
+        return chr(code)
+
+    def fail(self, at):
+        raise ParseError(at)
+"""
+
+LEXER_NEW = b"""class Lexer:
+    def __init__(self, text):
+        self.text = text
+        self.pos = 0
+
+    def read_escape(self):
+        start = self.pos
+        code = self.take_hex(4, start)
+        if 0xD800 <= code < 0xDC00:
+            code = self.join_pair(code, start)
+        if code is None:
+            self.fail(start)
+        return chr(code)
+
+    def fail(self, at):
+        at = min(at, len(self.text))
+        raise ParseError(at)
+"""
+
+
+def call(number: int, name: str, **arguments: Any) -> ToolCall:
+    """A tool call."""
+    return ToolCall(f"c{number}", name, arguments)
+
+
+def done(call: ToolCall, summary: str, note: str = "", seconds: float = 0.012, **kw: Any) -> ev.ToolDone:
+    """A call that was carried out."""
+    return ev.ToolDone(
+        call, kw.pop("status", "applied"), kw.pop("text", "ok"), note, summary, kw.pop("receipt", None), seconds, **kw
+    )
+
+
+def receipt(path: str, added: int, removed: int, *, new: bool = False) -> Receipt:
+    """A receipt of an edit."""
+    return Receipt("r", "c", "edit_file", {}, path, None if new else "a", "b", by="key", added=added, removed=removed)
+
+
+def said(text: str, *calls: ToolCall, tokens: int = 9100) -> ev.AssistantSaid:
+    """A reply of the model."""
+    return ev.AssistantSaid(AssistantMessage(text, calls=calls), usage=Usage(tokens, 60), cost=0.0)
+
+
+PLAN = call(
+    3,
+    "update_plan",
+    items=[
+        {"status": "done", "text": "read the escape code"},
+        {"status": "done", "text": "join surrogate halves"},
+        {"status": "now", "text": "fix column offset"},
+        {"status": "next", "text": "run the whole suite"},
+    ],
+)
+
+STORY: tuple[ev.Durable, ...] = (
+    ev.UserSaid("Unicode escapes outside the BMP come out as two lone surrogates. Fix it."),
+    said(
+        "Let me see how escapes are read today.",
+        call(1, "read_file", path="src/parser.py"),
+        call(2, "search", text="\\\\u"),
+    ),
+    done(call(1, "read_file", path="src/parser.py"), "read  src/parser.py  lines 1-220", "220 lines", 0.038),
+    done(call(2, "search", text="\\\\u"), "search  \\\\u  in .", "7 hits", 0.022),
+    said(
+        'The surrogate pair is decoded **one half at a time** in `read_escape`, so `"\\ud83d\\ude00"` becomes two lone '
+        "surrogates. I will join the halves and refuse a lone one with the column of the backslash.",
+        PLAN,
+        call(4, "edit_file", path="src/parser.py"),
+        call(5, "write_file", path="tests/test_esc.py"),
+    ),
+    done(PLAN, "plan  2 of 4 done", "", 0.0),
+    done(
+        call(4, "edit_file", path="src/parser.py"),
+        "edit  src/parser.py  +12 -4",
+        "",
+        0.004,
+        receipt=receipt("src/parser.py", 12, 4),
+    ),
+    done(
+        call(5, "write_file", path="tests/test_esc.py"),
+        "create  tests/test_esc.py  +31 -0",
+        "",
+        0.003,
+        receipt=receipt("tests/test_esc.py", 31, 0, new=True),
+    ),
+    ev.CheckDone(
+        ("make", "check"),
+        1,
+        "tests/test_esc.py::test_lone_half FAILED\nE   AssertionError: column 9 != 8\n1 failed, 6 passed\n",
+        1.8,
+    ),
+)
+
+TAIL = (
+    "Good: the message for `\\x` stays. The failing test counts from one while the lexer counts from zero. "
+    "The fix is in the lexer, not in the test, because error positions elsewhere are zero-based"
+)
+
+ENDING: tuple[ev.Durable, ...] = (
+    said(TAIL + ".", call(6, "edit_file", path="src/lexer.py")),
+    done(
+        call(6, "edit_file", path="src/lexer.py"),
+        "edit  src/lexer.py  +6 -3",
+        "",
+        0.004,
+        receipt=receipt("src/lexer.py", 6, 3),
+    ),
+    ev.CheckDone(("make", "check"), 0, "", 4.1),
+    said(
+        "Columns now start at the backslash.\n\n| input | before | now |\n|---|---|---|\n| `\\ud83d\\ude00` | two halves | one character |\n| lone half | column 9 | column 8 |"
+    ),
+    ev.RunEnded(StopReason.VERIFIED, "the check passed after the last edit", 4, "passed"),
+)
+
+
+def request(number: int, effect: Effect, summary: str, reason: str) -> ApprovalRequest:
+    """A question as the loop would ask it."""
+    tool = {WriteBytes: "edit_file", RunArgv: "run_command", RunScript: "run_shell"}[type(effect)]  # type: ignore[index]
+    policy = PolicyRequest(tool, "write" if isinstance(effect, WriteBytes) else "run")
+    return ApprovalRequest(f"q{number}", call(number, tool), effect, policy, summary, reason)
+
+
+EDIT = request(
+    10,
+    WriteBytes("src/lexer.py", LEXER, LEXER_NEW),
+    "edit  src/lexer.py  +6 -3",
+    "The lexer counts from zero, so the fix belongs in the lexer.",
+)
+COMMAND = request(
+    11,
+    RunArgv(("git", "log", "--oneline", "-n", "5", "--", "src/lexer.py"), 120),
+    "run  git log",
+    "Who changed this last?",
+)
+SCRIPT = request(
+    12,
+    RunScript('for f in tests/*.py; do\n  python "$f" || exit 1\ndone\nrm -rf build', 120),
+    "shell  for f in …",
+    "I run each test file on its own.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One state of the app: `play` brings it there. `bare`: with the questions of the first start."""
+
+    name: str
+    play: Callable[[AgentApp, Pilot[int]], Awaitable[None]]
+    bare: bool = False
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Wait for a state of the app."""
+    async with asyncio.timeout(10):
+        while not true():  # noqa: ASYNC110 - the condition is anything at all
+            await asyncio.sleep(0.01)
+
+
+def tell(app: AgentApp, *events: ev.Durable) -> None:
+    """Let events have happened."""
+    for event in events:
+        app.session.log.append(event)
+    app.talk.catch_up()
+
+
+async def settle(pilot: Pilot[int]) -> None:
+    """Let everything be drawn."""
+    for _ in range(4):
+        await pilot.pause(0.06)
+
+
+async def _endless(_request: Request) -> AsyncIterator[Delta]:
+    """A reply that never ends."""
+    yield TextDelta(TAIL)
+    await asyncio.Event().wait()
+
+
+async def _welcome(app: AgentApp, pilot: Pilot[int]) -> None:
+    await until(lambda: isinstance(app.screen, TrustCard))
+    await pilot.press("r")
+    await until(lambda: isinstance(app.screen, FirstRun))
+
+
+async def _trust(app: AgentApp, _pilot: Pilot[int]) -> None:
+    await until(lambda: isinstance(app.screen, TrustCard))
+
+
+async def _idle(_app: AgentApp, _pilot: Pilot[int]) -> None:
+    """Nothing said yet."""
+
+
+async def _working(app: AgentApp, pilot: Pilot[int]) -> None:
+    tell(app, *STORY)
+    app.talk.send("also keep the old error text for \\x please")
+    await until(lambda: app.talk.phase.name == "streaming")
+    app.talk.send("then update the docs example")
+    app.main.composer.load("and please show me the diff before you touch lexer.py")
+    await settle(pilot)
+
+
+async def _finished(app: AgentApp, _pilot: Pilot[int]) -> None:
+    tell(app, *STORY, *ENDING)
+
+
+async def _files(app: AgentApp, pilot: Pilot[int]) -> None:
+    tell(app, *STORY)
+    if app.size.width < 110:
+        await pilot.press("ctrl+t")
+
+
+def _asking(*batch: ApprovalRequest, armed: bool = True) -> Callable[[AgentApp, Pilot[int]], Awaitable[None]]:
+    async def play(app: AgentApp, pilot: Pilot[int]) -> None:
+        tell(app, *STORY)
+        app.main.composer.load("and please show me the diff before you touch lexer.py")
+        app.main.run_worker(app.main.ask(batch), exit_on_error=False)
+        await until(lambda: isinstance(app.screen, ApprovalScreen))
+        if armed:
+            await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
+        await settle(pilot)
+
+    return play
+
+
+async def _reason(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _asking(EDIT)(app, pilot)
+    await pilot.press("n", *"keep the name")
+
+
+async def _palette(app: AgentApp, pilot: Pilot[int]) -> None:
+    tell(app, *STORY)
+    await pilot.press("f2")
+
+
+async def _provider(app: AgentApp, pilot: Pilot[int]) -> None:
+    tell(app, *STORY)
+    app.switch_provider("")
+    await settle(pilot)
+
+
+async def _error(app: AgentApp, _pilot: Pilot[int]) -> None:
+    said_by_server = "http://127.0.0.1:11434 refuses connections: is the server running?"
+    failed = ProviderError("network", said_by_server, retryable=True)
+    tell(
+        app,
+        ev.UserSaid("then update the docs example"),
+        ev.ProviderFailed(failed),
+        ev.RunEnded(StopReason.FAILED, said_by_server, 1),
+    )
+    app.main.composer.load("then update the docs example")
+
+
+async def _refused(app: AgentApp, _pilot: Pilot[int]) -> None:
+    tell(
+        app,
+        ev.UserSaid("clean up"),
+        said(
+            "I will remove the old build.",
+            call(1, "run_command"),
+            call(2, "edit_file"),
+            call(3, "edit_file"),
+            call(4, "read_file"),
+        ),
+        done(
+            call(1, "run_command"),
+            "run  git push --force",
+            "deny pattern: git push",
+            0,
+            status="refused",
+            text="denied by the policy (deny pattern: git push).",
+            denied="policy",
+        ),
+        done(
+            call(2, "edit_file"),
+            "edit  a.py  +1 -1",
+            "keep the name",
+            0,
+            status="refused",
+            text="user rejected the change: keep the name",
+            denied="person",
+        ),
+        done(
+            call(3, "edit_file"),
+            "edit  b.py  +1 -1",
+            "not today",
+            0,
+            status="refused",
+            text="user skipped: not today",
+            denied="skip",
+        ),
+        done(
+            call(4, "read_file"),
+            "read  nowhere.py",
+            "",
+            0,
+            status="error",
+            text="nowhere.py was not found: no such file or folder",
+        ),
+        said("Then I leave it as it is."),
+        ev.RunEnded(StopReason.COMPLETED, "", 2),
+    )
+
+
+SCENES = (
+    Scene("first-run", _welcome, bare=True),
+    Scene("trust", _trust, bare=True),
+    Scene("idle", _idle),
+    Scene("working", _working),
+    Scene("finished", _finished),
+    Scene("files", _files),
+    Scene("approval", _asking(EDIT)),
+    Scene("approval-wait", _asking(EDIT, COMMAND, armed=False)),
+    Scene("approval-command", _asking(COMMAND)),
+    Scene("approval-script", _asking(SCRIPT)),
+    Scene("approval-reason", _reason),
+    Scene("palette", _palette),
+    Scene("provider", _provider),
+    Scene("error", _error),
+    Scene("refused", _refused),
+)
+
+
+@contextmanager
+def prepared(scene: Scene) -> Iterator[AgentApp]:
+    """The app of a scene, not yet running, in a small project with fixed names."""
+    base = Path(tempfile.gettempdir()) / "tui-agent-scenes"
+    shutil.rmtree(base, ignore_errors=True)
+    root = base / "code" / "parser"
+    for name, content in {
+        "src/lexer.py": LEXER,
+        "src/parser.py": b"\n",
+        "src/tokens.py": b"\n",
+        "docs/a.md": b"\n",
+        "tests/test_lex.py": b"\n",
+        "README.md": b"\n",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+    (root / ".git").mkdir()
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    paths = Paths(base / "config", base / "data", base / "state")
+    table = {
+        "profiles": {
+            "local": {"type": "openai", "endpoint": "http://127.0.0.1:8080/v1", "model": "qwen3-coder:30b"},
+            "cloud": {"type": "openai", "model": "gpt-4.1", "api_key_env": "OPENAI_API_KEY"},
+        },
+        "checks": {str(root): ["make", "check"]},
+    }
+    terms = Terms(root, settings(table), paths, trusted=True, environment={})
+    local = Profile("local", model="qwen3-coder:30b", local=True)
+    ready = None if scene.bare else Ready(terms, Model(Author("scripted", "s", "s"), _endless), local)
+    app = AgentApp(Start(root, paths, paths.config_file, ready=ready, environment={}))
+    app.animation_level = "none"
+    try:
+        yield app
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+async def play(scene: Scene, pilot: Pilot[int]) -> None:
+    """Bring a running app into the state of a scene."""
+    app = pilot.app
+    assert isinstance(app, AgentApp)
+    if not scene.bare:
+        await until(lambda: app.main.conversation is not None and app.session.profile is not None)
+    await scene.play(app, pilot)
+    await settle(pilot)

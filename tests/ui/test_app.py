@@ -1,0 +1,532 @@
+"""The whole app headless: the main job by its keys, and what its actions do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tui_agent import demo
+from tui_agent.config import Settings
+from tui_agent.core import events as ev
+from tui_agent.core.types import Author, Model, ProviderError, ReplyEnd, Request, StopReason, TextDelta
+from tui_agent.paths import Paths
+from tui_agent.providers.scripted import scripted
+from tui_agent.session import Terms
+from tui_agent.ui.actions import ACTIONS, clashes
+from tui_agent.ui.app import AgentApp, Ready, Start, branch_of
+from tui_agent.ui.approval import ApprovalScreen
+from tui_agent.ui.first_run import FirstRun
+from tui_agent.ui.main import MainScreen
+from tui_agent.ui.palette import Palette
+from tui_agent.ui.trust_card import TrustCard
+
+
+def terms(root: Path, base: Path, **kw: Any) -> Terms:
+    paths = Paths(base / "config", base / "data", base / "state")
+    return Terms(root, kw.pop("settings", Settings()), paths, trusted=kw.pop("trusted", True), environment={}, **kw)
+
+
+@asynccontextmanager
+async def running(
+    tmp_path: Path, model: Model, size: tuple[int, int] = (120, 40), **kw: Any
+) -> AsyncIterator[tuple[AgentApp, Pilot[int]]]:
+    root = tmp_path / "work"
+    root.mkdir(exist_ok=True)
+    at = terms(root, tmp_path / "user", **kw)
+    app = AgentApp(Start(root, at.paths, at.paths.config_file, ready=Ready(at, model)))
+    async with app.run_test(size=size) as pilot:
+        await until(lambda: app.main.conversation is not None and app.session.profile is not None)
+        yield app, pilot
+
+
+async def until(true: Callable[[], bool], seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not true():  # noqa: ASYNC110 - the condition is anything at all
+            await asyncio.sleep(0.01)
+
+
+async def send(app: AgentApp, pilot: Pilot[int], text: str) -> None:
+    app.main.composer.load(text)
+    await pilot.press("enter")
+
+
+async def idle(app: AgentApp) -> None:
+    await until(lambda: not app.talk.working)
+
+
+async def answer(app: AgentApp, pilot: Pilot[int], key: str) -> None:
+    await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
+    if key == "y":  # what was not on screen yet would have to be confirmed twice
+        await pilot.press("pagedown", "pagedown")
+    await pilot.press(key)
+
+
+def text_of(app: AgentApp) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+def ends(app: AgentApp) -> list[ev.RunEnded]:
+    return [e for e in app.session.events if isinstance(e, ev.RunEnded)]
+
+
+# ------------------------------------------------------------------ the main job
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 20)])
+async def test_the_demo_by_its_keys(size: tuple[int, int]) -> None:
+    with demo.prepared() as played:
+        at = played.terms
+        app = AgentApp(Start(at.root, at.paths, at.paths.config_file, ready=Ready(at, played.model, task=demo.TASK)))
+        async with app.run_test(size=size) as pilot:
+            await until(lambda: app.main.conversation is not None and app.main.composer.text == demo.TASK)
+            await pilot.press("enter")
+            await answer(app, pilot, "y")
+            await until(lambda: any(isinstance(e, ev.CheckDone) for e in app.session.events))
+            await answer(app, pilot, "y")
+            await idle(app)
+            assert ends(app)[-1].reason is StopReason.VERIFIED
+            checks = [e.passed for e in app.session.events if isinstance(e, ev.CheckDone)]
+            assert checks == [False, True]
+            await pilot.pause(0.2)
+            assert "verified" in text_of(app)
+        assert "re.findall" in (at.root / "slugs.py").read_text(encoding="utf-8")
+
+
+async def test_a_refusal_in_the_demo_writes_nothing_and_says_so() -> None:
+    with demo.prepared() as played:
+        at = played.terms
+        before = (at.root / "slugs.py").read_bytes()
+        app = AgentApp(Start(at.root, at.paths, at.paths.config_file, ready=Ready(at, played.model, task=demo.TASK)))
+        async with app.run_test(size=(100, 30)) as pilot:
+            await until(lambda: app.main.conversation is not None and bool(app.main.composer.text))
+            await pilot.press("enter")
+            await answer(app, pilot, "n")
+            await pilot.press(*"keep it", "enter")
+            await idle(app)
+            done = [e for e in app.session.events if isinstance(e, ev.ToolDone) and e.denied]
+            assert [e.text for e in done] == ["user rejected the change: keep it"]
+            assert ends(app)[-1].reason is StopReason.COMPLETED
+        assert (at.root / "slugs.py").read_bytes() == before
+
+
+async def test_the_log_on_disk_is_what_was_shown(tmp_path: Path) -> None:
+    from tui_agent.core.log import load
+
+    async with running(tmp_path, scripted([{"text": "hello"}])) as (app, pilot):
+        await send(app, pilot, "hi")
+        await idle(app)
+        assert list(load(app.session.log.path).events) == app.session.events
+
+
+# ------------------------------------------------------------------ stop, queue, failures
+
+
+def stalling(text: str = "partial ") -> tuple[Model, asyncio.Event]:
+    closed = asyncio.Event()
+
+    async def stream(request: Request) -> AsyncIterator[Any]:
+        if len(request.messages) > 1:
+            yield TextDelta("second answer")
+            yield ReplyEnd("stop")
+            return
+        try:
+            if text:
+                yield TextDelta(text)
+            await asyncio.sleep(60)
+        finally:
+            closed.set()
+
+    return Model(Author("scripted", "s", "s"), stream), closed
+
+
+@pytest.mark.parametrize("keys", [("ctrl+c",), ("escape", "escape")])
+async def test_stop_closes_the_stream_and_the_next_message_works(tmp_path: Path, keys: Sequence[str]) -> None:
+    model, closed = stalling()
+    async with running(tmp_path, model) as (app, pilot):
+        await send(app, pilot, "one")
+        await until(lambda: app.talk.phase.name == "streaming")
+        await pilot.press(*keys)
+        await idle(app)
+        assert closed.is_set()
+        assert ends(app)[-1].reason is StopReason.STOPPED
+        await send(app, pilot, "two")
+        await idle(app)
+        assert ends(app)[-1].reason is StopReason.COMPLETED
+
+
+async def test_a_message_stopped_before_the_first_word_comes_back(tmp_path: Path) -> None:
+    model, _ = stalling("")
+    async with running(tmp_path, model) as (app, pilot):
+        await send(app, pilot, "my long message")
+        await until(lambda: app.talk.phase.name == "waiting")
+        await pilot.press("ctrl+c")
+        await idle(app)
+        assert app.main.composer.text == "my long message"
+
+
+async def test_a_message_that_could_not_be_sent_comes_back_and_is_not_in_the_history(tmp_path: Path) -> None:
+    seen: list[Request] = []
+
+    async def stream(request: Request) -> AsyncIterator[Any]:
+        seen.append(request)
+        if len(seen) == 1:
+            yield ReplyEnd("error", error=ProviderError("network", "nothing listens there"))
+        else:
+            yield TextDelta("ok")
+            yield ReplyEnd("stop")
+
+    async with running(tmp_path, Model(Author("x", "y", "z"), stream)) as (app, pilot):
+        await send(app, pilot, "do it")
+        await idle(app)
+        await pilot.pause()
+        assert app.main.composer.text == "do it"
+        assert "nothing listens there" in text_of(app)
+        await pilot.press("enter")
+        await idle(app)
+        assert [m.text for m in seen[1].messages] == ["do it"]
+
+
+async def test_messages_wait_while_a_turn_runs_and_can_be_taken_back(tmp_path: Path) -> None:
+    release = asyncio.Event()
+    seen: list[str] = []
+
+    async def stream(request: Request) -> AsyncIterator[Any]:
+        seen.append(request.messages[-1].text)
+        if len(seen) == 1:
+            await release.wait()
+        yield TextDelta("ok")
+        yield ReplyEnd("stop")
+
+    async with running(tmp_path, Model(Author("x", "y", "z"), stream)) as (app, pilot):
+        await send(app, pilot, "one")
+        await until(lambda: bool(seen))
+        await send(app, pilot, "two")
+        await send(app, pilot, "three")
+        await until(lambda: len(app.talk.queue) == 2)
+        await pilot.pause()
+        assert "queued 2" in text_of(app)
+        await pilot.press("up")
+        assert app.main.composer.text == "three"
+        release.set()
+        await until(lambda: len(ends(app)) == 2)
+        assert seen == ["one", "two"]
+
+
+async def test_stop_keeps_what_waits(tmp_path: Path) -> None:
+    model, _ = stalling()
+    async with running(tmp_path, model) as (app, pilot):
+        await send(app, pilot, "one")
+        await until(lambda: app.talk.phase.name == "streaming")
+        await send(app, pilot, "two")
+        await until(lambda: app.talk.queue == ["two"])
+        await pilot.press("ctrl+c")
+        await idle(app)
+        assert app.talk.queue == ["two"]
+
+
+async def test_cancel_in_a_question_writes_nothing(tmp_path: Path) -> None:
+    reply = {"calls": [{"name": "write_file", "arguments": {"path": "a.txt", "content": "x\n"}}]}
+    async with running(tmp_path, scripted([reply])) as (app, pilot):
+        await send(app, pilot, "write")
+        await answer(app, pilot, "escape")
+        await idle(app)
+        assert ends(app)[-1].reason is StopReason.STOPPED
+        assert not (app.session.root / "a.txt").exists()
+        assert type(app.screen) is MainScreen
+
+
+async def test_keys_typed_in_a_question_are_in_the_composer(tmp_path: Path) -> None:
+    reply = {"calls": [{"name": "write_file", "arguments": {"path": "a.txt", "content": "x\n"}}]}
+    async with running(tmp_path, scripted([reply, {"text": "ok"}])) as (app, pilot):
+        await send(app, pilot, "write")
+        await until(lambda: isinstance(app.screen, ApprovalScreen))
+        await pilot.press(*"yes y", "backspace", "left")
+        assert app.main.composer.text == "yes "
+        assert isinstance(app.screen, ApprovalScreen)
+        await answer(app, pilot, "s")
+        await pilot.press("enter")
+        await idle(app)
+        assert app.main.composer.text == "yes "
+        assert not (app.session.root / "a.txt").exists()
+
+
+# ------------------------------------------------------------------ leaving
+
+
+async def test_ctrl_c_puts_the_draft_away_then_quits_the_second_time(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([])) as (app, pilot):
+        app.main.composer.load("a draft")
+        await pilot.press("ctrl+c")
+        assert app.main.composer.text == ""
+        await pilot.press("ctrl+y")
+        assert app.main.composer.text == "a draft"
+        await pilot.press("ctrl+c", "ctrl+c")
+        await pilot.pause()
+        assert "Ctrl+C again to quit" in text_of(app)
+        await pilot.press("ctrl+c")
+        await until(lambda: app.return_code is not None)
+        assert app.return_code == 0
+
+
+@pytest.mark.parametrize("how", ["ctrl+d", "ctrl+q", "/quit", "ctrl+x q"])
+async def test_other_ways_out(tmp_path: Path, how: str) -> None:
+    async with running(tmp_path, scripted([])) as (app, pilot):
+        if how.startswith("/"):
+            await send(app, pilot, how)
+        else:
+            for key in how.split():
+                await pilot.press(key)
+                await pilot.pause()
+        await until(lambda: app.return_code is not None)
+        assert app.return_code == 0
+
+
+async def test_quitting_while_a_turn_runs_asks_once_more(tmp_path: Path) -> None:
+    model, closed = stalling()
+    async with running(tmp_path, model) as (app, pilot):
+        await send(app, pilot, "one")
+        await until(lambda: app.talk.phase.name == "streaming")
+        await pilot.press("ctrl+q")
+        await pilot.pause()
+        assert app.return_code is None
+        await pilot.press("ctrl+q")
+        await until(lambda: app.return_code is not None)
+        assert closed.is_set()
+
+
+# ------------------------------------------------------------------ actions
+
+
+def test_every_action_has_its_handler_and_no_key_is_claimed_twice(tmp_path: Path) -> None:
+    at = terms(tmp_path, tmp_path)
+    app = AgentApp(Start(tmp_path, at.paths, at.paths.config_file, ready=Ready(at, scripted([]))))
+    assert clashes() == []
+    assert {a.id for a in ACTIONS if a.scope == "app"} == set(app.main.handlers)
+    forbidden = {"ctrl+b", "ctrl+h", "ctrl+i", "ctrl+m", "ctrl+["}
+    assert not forbidden & {key for a in ACTIONS for key in a.keys}
+    reachable = [a for a in ACTIONS if a.scope == "app" and a.listed]
+    assert all(a.slash or a.leader for a in reachable)
+
+
+async def test_palette_and_leader_reach_the_same_actions(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([])) as (app, pilot):
+        for keys in (("f2",), ("ctrl+p",), ("f1",), ("ctrl+x", "question_mark")):
+            for key in keys:
+                await pilot.press(key)
+                await pilot.pause()
+            await until(lambda: isinstance(app.screen, Palette))
+            assert "Switch provider" in text_of(app)
+            await pilot.press("escape")
+            await until(lambda: type(app.screen) is MainScreen)
+
+
+async def test_switching_the_provider_answers_from_the_next_message_on(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text('{"replies": [{"text": "first"}, {"text": "I am the other one"}]}', encoding="utf-8")
+    from tui_agent.config import settings
+
+    table: Mapping[str, Any] = {"profiles": {"other": {"type": "scripted", "endpoint": str(script), "model": "m"}}}
+    async with running(tmp_path, scripted([{"text": "I am the first"}]), settings=settings(table)) as (app, pilot):
+        await send(app, pilot, "who")
+        await idle(app)
+        await send(app, pilot, "/provider")
+        await until(lambda: isinstance(app.screen, Palette))
+        await pilot.press(*"other", "enter")
+        await until(lambda: app.session.profile is not None and app.session.profile.name == "other")
+        await send(app, pilot, "who now")
+        await idle(app)
+        await pilot.pause(0.2)
+        assert "I am the other one" in text_of(app)
+        assert "m · other" in text_of(app)
+        await send(app, pilot, "/model fancy")
+        await pilot.pause()
+        assert "fancy · other" in text_of(app)
+        await send(app, pilot, "/provider nowhere")
+        assert app.session.profile is not None
+        assert app.session.profile.name == "other"
+
+
+async def test_an_unknown_command_keeps_the_draft(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([])) as (app, pilot):
+        await send(app, pilot, "/nonsense please")
+        assert app.main.composer.text == "/nonsense please"
+        assert ends(app) == []
+
+
+async def test_a_path_at_the_start_is_no_command(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([{"text": "ok"}])) as (app, pilot):
+        await send(app, pilot, "/usr/lib is what?")
+        await idle(app)
+        assert len(ends(app)) == 1
+
+
+async def test_copying_the_last_answer(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([{"text": "**bold** words"}])) as (app, pilot):
+        await send(app, pilot, "hi")
+        await idle(app)
+        await pilot.pause(0.2)
+        await send(app, pilot, "/copy")
+        await pilot.pause()
+        assert app.clipboard == "**bold** words"
+
+
+async def test_history_with_up_and_down(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([{"text": "1"}, {"text": "2"}])) as (app, pilot):
+        for text in ("one", "two"):
+            await send(app, pilot, text)
+            await idle(app)
+        await pilot.press("up")
+        assert app.main.composer.text == "two"
+        await pilot.press("up")
+        assert app.main.composer.text == "one"
+        await pilot.press("down", "down")
+        assert app.main.composer.text == ""
+
+
+@pytest.mark.parametrize(
+    ("size", "visible"), [((120, 40), True), ((80, 24), False), ((60, 24), False), ((40, 20), False)]
+)
+async def test_the_side_pane_by_width(tmp_path: Path, size: tuple[int, int], visible: bool) -> None:
+    async with running(tmp_path, scripted([]), size=size) as (app, pilot):
+        await pilot.pause()
+        assert ("CHANGED" in text_of(app)) is visible
+        await pilot.press("ctrl+t")
+        await pilot.pause()
+        assert ("CHANGED" in text_of(app)) is not visible
+        await pilot.press("ctrl+t")
+        await pilot.pause()
+        assert ("CHANGED" in text_of(app)) is visible
+
+
+async def test_resize_keeps_the_draft_and_the_focus(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([])) as (app, pilot):
+        await pilot.press(*"draft")
+        for size in ((40, 20), (20, 5), (120, 40)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+        assert app.main.composer.text == "draft"
+        assert app.main.composer.has_focus
+
+
+# ------------------------------------------------------------------ start
+
+
+@asynccontextmanager
+async def started(tmp_path: Path, config: str | None, **kw: Any) -> AsyncIterator[tuple[AgentApp, Pilot[int]]]:
+    root = tmp_path / "work"
+    (root / ".git").mkdir(parents=True, exist_ok=True)
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/feature/x\n", encoding="utf-8")
+    base = tmp_path / "user"
+    paths = Paths(base / "config", base / "data", base / "state")
+    if config is not None:
+        paths.config.mkdir(parents=True, exist_ok=True)
+        paths.config_file.write_text(config, encoding="utf-8")
+    app = AgentApp(Start(root, paths, paths.config_file, environment=kw.pop("environment", {}), **kw))
+    async with app.run_test(size=(100, 30)) as pilot:
+        yield app, pilot
+
+
+def script_config(tmp_path: Path) -> str:
+    script = tmp_path / "script.json"
+    script.write_text('{"replies": [{"text": "hello from the script"}]}', encoding="utf-8")
+    return f'[profiles.mine]\ntype = "scripted"\nendpoint = "{script}"\nmodel = "m"\n'
+
+
+@pytest.mark.parametrize(("key", "trusted"), [("t", True), ("r", False), ("enter", False), ("escape", False)])
+async def test_trust_is_asked_once_and_remembered(tmp_path: Path, key: str, trusted: bool) -> None:
+    config = script_config(tmp_path)
+    async with started(tmp_path, config) as (app, pilot):
+        await until(lambda: isinstance(app.screen, TrustCard))
+        assert app.main.conversation is None
+        await pilot.press(key)
+        await until(lambda: app.main.conversation is not None)
+        assert app.session.terms.trusted is trusted
+        await pilot.pause()
+        assert ("feature/x" in text_of(app)) is trusted
+    async with started(tmp_path, config) as (app, pilot):
+        await until(lambda: app.main.conversation is not None)
+        assert app.session.terms.trusted is trusted
+
+
+async def test_leaving_at_the_trust_question_leaves_nothing(tmp_path: Path) -> None:
+    async with started(tmp_path, None) as (app, pilot):
+        await until(lambda: isinstance(app.screen, TrustCard))
+        await pilot.press("q")
+        await until(lambda: app.return_code is not None)
+    assert not (tmp_path / "user").exists()
+
+
+async def test_first_run_offers_and_the_demo_needs_nothing(tmp_path: Path) -> None:
+    async with started(tmp_path, None) as (app, pilot):
+        await until(lambda: isinstance(app.screen, TrustCard))
+        await pilot.press("r")
+        await until(lambda: isinstance(app.screen, FirstRun))
+        await pilot.pause()
+        assert "Nothing has left this machine" in text_of(app)
+        await pilot.press("up", "enter")
+        await until(lambda: app.main.conversation is not None)
+        assert app.session.profile is not None
+        assert app.session.profile.name == "demo"
+    assert not (tmp_path / "user" / "config").exists()
+
+
+async def test_first_run_writes_a_profile_and_never_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def models(profile: Any, *, env: Any) -> list[str]:
+        assert profile.api_key_env == "OPENAI_API_KEY"
+        return ["big", "small"]
+
+    monkeypatch.setattr("tui_agent.ui.app.list_models", models)
+    async with started(tmp_path, None, environment={"OPENAI_API_KEY": "sk-CANARY-1"}) as (app, pilot):
+        await until(lambda: isinstance(app.screen, TrustCard))
+        await pilot.press("r")
+        await until(lambda: isinstance(app.screen, FirstRun))
+        await pilot.pause()
+        await pilot.press("1")
+        await until(lambda: "small" in text_of(app))
+        await pilot.press("down", "enter")
+        await until(lambda: app.main.conversation is not None)
+        assert app.session.profile is not None
+        assert app.session.profile.model == "small"
+        screen = text_of(app)
+    written = "".join(p.read_text(encoding="utf-8") for p in (tmp_path / "user").rglob("*") if p.is_file())
+    assert "OPENAI_API_KEY" in written
+    assert "sk-CANARY-1" not in written + screen
+
+
+async def test_a_missing_key_is_named_and_the_app_stays_usable(tmp_path: Path) -> None:
+    config = '[profiles.cloud]\ntype = "openai"\nmodel = "m"\n'
+    async with started(tmp_path, config) as (app, pilot):
+        await until(lambda: isinstance(app.screen, TrustCard))
+        await pilot.press("r")
+        await until(lambda: app.main.conversation is not None)
+        await pilot.pause(0.2)
+        assert "OPENAI_API_KEY" in text_of(app)
+        await send(app, pilot, "hello")
+        await idle(app)
+        assert app.main.composer.text == "hello"
+
+
+async def test_a_broken_config_starts_in_read_mode_and_says_where(tmp_path: Path) -> None:
+    async with started(tmp_path, "x = [\n") as (app, pilot):
+        await until(lambda: isinstance(app.screen, TrustCard))
+        await pilot.press("t")
+        await until(lambda: app.main.conversation is not None)
+        await pilot.pause(0.2)
+        assert "config.toml:" in text_of(app)
+        assert "read" in text_of(app).splitlines()[0]
+        assert app.session.workspace.permissions.table["write"] == "deny"
+
+
+def test_branch_is_read_from_the_file(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    assert branch_of(tmp_path) == ""
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/a/b\n", encoding="utf-8")
+    assert branch_of(tmp_path) == "a/b"
+    (tmp_path / ".git" / "HEAD").write_text("0123456789abcdef\n", encoding="utf-8")
+    assert branch_of(tmp_path) == "01234567"

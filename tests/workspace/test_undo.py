@@ -1,0 +1,313 @@
+"""Receipts, copies and undo: exact, never over somebody's later change, and itself undoable."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tui_agent.core.codec import from_json, to_json
+from tui_agent.core.types import FileChange, Receipt
+from tui_agent.workspace import committed
+from tui_agent.workspace.receipts import Blobs, plan
+
+
+def planned(desk, *receipts: Receipt) -> dict:
+    return {step.path: step for step in asyncio.run(desk.workspace.plan_undo(receipts))}
+
+
+def undo(desk, *receipts: Receipt) -> list[Receipt]:
+    steps = asyncio.run(desk.workspace.plan_undo(receipts))
+    outcomes = asyncio.run(desk.workspace.undo(steps))
+    assert [outcome.status for outcome in outcomes] == ["applied"] * sum(step.possible for step in steps)
+    return [outcome.receipt for outcome in outcomes]
+
+
+def test_create_edit_delete_and_back_and_forth(desk) -> None:
+    desk.put("edit.txt", "old\r\n")
+    desk.put("delete.txt", b"\xff\0binary")
+    desk.call("read_file", path="edit.txt")
+    before = desk.tree()
+    receipts = [
+        desk.call("write_file", path="new/file.txt", content="new\n").receipt,
+        desk.call("edit_file", path="edit.txt", old="old", new="middle").receipt,
+        desk.call("edit_file", path="edit.txt", old="middle", new="last").receipt,
+        desk.call("delete_file", path="delete.txt").receipt,
+    ]
+    after = desk.tree()
+    assert {path: step.state for path, step in planned(desk, *receipts).items()} == {
+        "new/file.txt": "ready",
+        "edit.txt": "ready",
+        "delete.txt": "ready",
+    }
+    back = undo(desk, *receipts)
+    assert desk.tree() == before
+    forth = undo(desk, *back)
+    assert desk.tree() == after
+    undo(desk, *forth)
+    assert desk.tree() == before
+
+
+def test_undo_to_the_middle(desk) -> None:
+    first = desk.call("write_file", path="a.txt", content="one\n").receipt
+    second = desk.call("write_file", path="a.txt", content="two\n").receipt
+    third = desk.call("write_file", path="a.txt", content="three\n").receipt
+    undo(desk, second, third)
+    assert desk.tree() == {"a.txt": b"one\n"}
+    assert first.after == second.before
+
+
+def test_a_later_change_of_the_person_is_named_and_kept(desk) -> None:
+    desk.put("a.txt", "old\n")
+    desk.call("read_file", path="a.txt")
+    receipt = desk.call("edit_file", path="a.txt", old="old", new="new").receipt
+    desk.put("a.txt", "mine\n")
+    steps = asyncio.run(desk.workspace.plan_undo([receipt]))
+    assert [step.state for step in steps] == ["changed"]
+    assert desk.tree() == {"a.txt": b"mine\n"}
+    asyncio.run(desk.workspace.undo(steps))  # after the person said yes to this file
+    assert desk.tree() == {"a.txt": b"old\n"}
+
+
+def test_a_change_between_two_of_ours_is_named(desk) -> None:
+    first = desk.call("write_file", path="a.txt", content="one\n").receipt
+    desk.put("a.txt", "mine\n")
+    desk.call("read_file", path="a.txt")
+    second = desk.call("write_file", path="a.txt", content="two\n").receipt
+    assert planned(desk, first, second)["a.txt"].state == "changed"
+    assert planned(desk, second)["a.txt"].state == "ready"
+
+
+def test_a_change_after_the_plan_stops_its_step(desk) -> None:
+    receipt = desk.call("write_file", path="a.txt", content="one\n").receipt
+    steps = asyncio.run(desk.workspace.plan_undo([receipt]))
+    desk.put("a.txt", "mine\n")
+    (outcome,) = asyncio.run(desk.workspace.undo(steps))
+    assert outcome.status == "refused"
+    assert desk.tree() == {"a.txt": b"mine\n"}
+
+
+def test_copies_survive_the_process_and_are_private(make_desk, tmp_path: Path) -> None:
+    folder = tmp_path / "session/blobs"
+    desk = make_desk(blobs=folder)
+    desk.put("a.txt", "old\n")
+    desk.call("read_file", path="a.txt")
+    receipt = desk.call("edit_file", path="a.txt", old="old", new="new").receipt
+    assert {path.name for path in folder.iterdir()} == {receipt.before, receipt.after}
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+    assert folder.stat().st_mode & 0o777 == 0o700
+    later = make_desk(blobs=folder)
+    undo(later, from_json(Receipt, to_json(receipt)))
+    assert later.tree() == {"a.txt": b"old\n"}
+
+
+def test_the_copy_is_on_disk_before_the_file_changes(make_desk, tmp_path: Path) -> None:
+    folder, seen = tmp_path / "blobs", []
+    desk = make_desk(blobs=folder, reach=lambda point: seen.append((point, len(list(folder.glob("[0-9a-f]*"))))))
+    desk.put("a.txt", "old\n")
+    desk.call("read_file", path="a.txt")
+    desk.call("edit_file", path="a.txt", old="old", new="new")
+    assert ("commit", 2) in seen
+
+
+def test_a_copy_that_cannot_be_kept_is_said_and_the_edit_still_happens(make_desk, tmp_path: Path) -> None:
+    def reach(point: str) -> None:
+        if point == "blob":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    desk = make_desk(blobs=tmp_path / "blobs", reach=reach)
+    outcome = desk.call("write_file", path="a.txt", content="x\n")
+    assert outcome.status == "applied"
+    assert "no undo: the copy could not be written: No space left on device" in outcome.note
+    assert planned(desk, replace(outcome.receipt, before="0" * 64))["a.txt"].state == "lost"
+
+
+def test_copies_are_capped_and_checked(tmp_path: Path) -> None:
+    blobs = Blobs(tmp_path / "b", limit=100)
+    assert blobs.put(b"x" * 60) is None
+    assert blobs.put(b"x" * 60) is None
+    assert "limit" in (blobs.put(b"y" * 60) or "")
+    assert "limit" in (Blobs(tmp_path / "b", limit=100).put(b"y" * 60) or "")
+    name = next((tmp_path / "b").iterdir())
+    assert blobs.get(name.name) == b"x" * 60
+    name.write_bytes(b"damaged")
+    assert blobs.get(name.name) is None
+    assert Blobs().get("none") is None
+
+
+VERSIONS = st.sampled_from([None, b"a\n", b"b\n", b"c\n"])
+
+
+@settings(deadline=None, max_examples=50)
+@given(start=VERSIONS, steps=st.lists(st.tuples(st.sampled_from(["x", "y"]), VERSIONS), min_size=1, max_size=6))
+def test_undoing_everything_restores_the_start(start: bytes | None, steps: list[tuple[str, bytes | None]]) -> None:
+    blobs, disk, receipts = Blobs(), {"x": start, "y": None}, []
+    for number, (path, new) in enumerate(steps):
+        old = disk[path]
+        for data in (old, new):
+            if data is not None:
+                blobs.put(data)
+        receipts.append(Receipt(str(number), "c", "t", {}, path, _hash(old), _hash(new)))
+        disk[path] = new
+    for step in plan(receipts, lambda path: _hash(disk[path]), blobs.__contains__):
+        assert step.state in {"ready", "same"}
+        disk[step.path] = None if step.target is None else blobs.get(step.target)
+    assert disk == {"x": start, "y": None}
+
+
+def _hash(data: bytes | None) -> str | None:
+    import hashlib
+
+    return None if data is None else hashlib.sha256(data).hexdigest()
+
+
+# ------------------------------------------------------------------ commands
+
+
+@dataclass
+class Result:
+    exit_code: int | None = 0
+    timed_out: bool = False
+    output: str = ""
+    duration: float = 0.25
+    error: str | None = None
+    killed: tuple[int, ...] = ()
+
+
+@pytest.fixture
+def command_desk(make_desk):
+    """A desk whose runner does what `action` says instead of running anything; git runs for real."""
+
+    def make(action, result: Result | None = None):
+        async def run(argv, *, cwd, timeout, emit):
+            if argv[0] == "git":
+                return _git_result(argv, cwd)
+            emit("live\n")
+            action(cwd)
+            return result or Result(output="done\n")
+
+        return make_desk(run=run)
+
+    return make
+
+
+def _nothing(cwd: Path) -> None:
+    """A command without consequences."""
+
+
+def _git_result(argv, cwd) -> Result:
+    done = subprocess.run(argv, cwd=cwd, capture_output=True, check=False)
+    return Result(done.returncode, output=done.stdout.decode("utf-8", "replace"))
+
+
+def sed(cwd: Path) -> None:
+    (cwd / "read.txt").write_text("changed by sed\n")
+    (cwd / "unread.txt").write_text("changed by sed\n")
+    (cwd / "made.txt").write_text("made\n")
+    (cwd / "removed.txt").unlink()
+
+
+def test_what_a_command_changed_is_in_its_receipt_and_undone_where_known(command_desk) -> None:
+    desk = command_desk(sed)
+    for name in ("read.txt", "unread.txt", "removed.txt", "same.txt"):
+        desk.put(name, f"{name}\n")
+    desk.call("read_file", path="read.txt")
+    desk.call("read_file", path="removed.txt")
+    outcome = desk.call("run_command", argv=["sed", "-i", "..."])
+    assert (outcome.status, outcome.text, outcome.note) == ("applied", "done\n(exit 0)", "exit 0, 4 files changed")
+    receipt = outcome.receipt
+    assert (receipt.exit_code, receipt.duration, receipt.path) == (0, 0.25, None)
+    assert [change.path for change in receipt.changed] == ["made.txt", "read.txt", "removed.txt", "unread.txt"]
+    assert from_json(Receipt, to_json(receipt)) == receipt
+    steps = planned(desk, receipt)
+    assert steps["unread.txt"].words == "changed by a command, cannot be restored"
+    states = {path: step.state for path, step in steps.items()}
+    assert states == {"made.txt": "ready", "read.txt": "ready", "removed.txt": "ready", "unread.txt": "command"}
+    undo(desk, receipt)
+    assert desk.tree() == {
+        "read.txt": b"read.txt\n",
+        "removed.txt": b"removed.txt\n",
+        "same.txt": b"same.txt\n",
+        "unread.txt": b"changed by sed\n",
+    }
+
+
+def test_after_a_command_changed_a_file_it_must_be_read_again(command_desk) -> None:
+    desk = command_desk(sed)
+    for name in ("read.txt", "unread.txt", "removed.txt"):
+        desk.put(name, f"{name}\n")
+    desk.call("read_file", path="read.txt")
+    desk.call("run_command", argv=["sed"])
+    assert "changed since it was read" in desk.call("edit_file", path="read.txt", old="sed", new="x").text
+
+
+def test_secrets_are_not_copied_because_a_command_runs(command_desk, tmp_path: Path) -> None:
+    desk = command_desk(lambda cwd: (cwd / ".env").write_text("TOKEN=2\n"))
+    desk.put(".env", "TOKEN=1\n")
+    desk.call("read_file", path=".env")
+    receipt = desk.call("run_command", argv=["x"]).receipt
+    assert planned(desk, receipt)[".env"].state == "lost"
+
+
+def test_a_command_that_did_not_start(command_desk) -> None:
+    desk = command_desk(_nothing, Result(None, error="There is no program x."))
+    outcome = desk.call("run_shell", script="x")
+    assert (outcome.status, outcome.note) == ("error", "not started")
+    assert "There is no program x." in outcome.text
+
+
+def test_a_refused_command_says_command(command_desk) -> None:
+    desk = command_desk(_nothing)
+    desk.answer = "no"
+    assert desk.call("run_command", argv=["x"]).text == "user rejected the command"
+
+
+def git(root: Path, *words: str) -> None:
+    subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=root, check=True, capture_output=True
+    )
+
+
+def test_files_clean_in_git_are_restored_though_nobody_read_them(command_desk) -> None:
+    def action(cwd: Path) -> None:
+        for name in ("clean.txt", "dirty.txt", "binary.dat", "sub/café.txt"):
+            (cwd / name).write_text("changed\n")
+
+    desk = command_desk(action)
+    for name, content in (
+        ("clean.txt", "clean\r\n"),
+        ("dirty.txt", "x\n"),
+        ("sub/café.txt", "é\n"),
+        ("binary.dat", b"\xff\0"),
+    ):
+        desk.put(name, content)
+        os.utime(desk.root / name, (1_000_000_000, 1_000_000_000))
+    git(desk.root, "init", "-q")
+    git(desk.root, "-c", "core.autocrlf=false", "add", ".")
+    desk.put("dirty.txt", "not committed\n")
+    receipt = desk.call("run_command", argv=["x"]).receipt
+    states = {path: step.state for path, step in planned(desk, receipt).items()}
+    assert states == {"clean.txt": "ready", "dirty.txt": "command", "binary.dat": "command", "sub/café.txt": "ready"}
+    undo(desk, receipt)
+    assert desk.tree()["clean.txt"] == b"clean\r\n"
+    assert desk.tree()["sub/café.txt"] == "é\n".encode()
+    assert desk.tree()["dirty.txt"] == b"changed\n"
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_an_index_that_can_be_read(data: bytes) -> None:
+    for head in (b"", b"DIRC\0\0\0\2\0\0\0\3", b"DIRC\0\0\0\3\xff\xff\xff\xff"):
+        assert isinstance(committed.parse(head + data), dict)
+
+
+def test_unknown_bytes_are_written_as_such() -> None:
+    receipt = Receipt("1", "c", "run_command", {}, changed=(FileChange("a", "", None), FileChange("b", None, "x")))
+    steps = plan([receipt], lambda path: None if path == "a" else "x", frozenset().__contains__)
+    assert [(step.path, step.state, step.target) for step in steps] == [("a", "command", None), ("b", "ready", None)]
