@@ -31,7 +31,8 @@ OWN = re.compile(
     rb"|\x1b\[\?(?:25|7|1000|1002|1003|1004|1006|1015|1016|1049|2004|2026|2048)[hl]"  # modes
     rb"|\x1b\[\?(?:2026|2048)\$p"  # what the terminal can do
     rb"|\x1b\[>25u|\x1b\[<u"  # the keyboard
-    rb"|\x1b\[0m|\r\n"
+    rb"|\x1b\]22;[a-z-]*\x07"  # the shape of the mouse pointer
+    rb"|\r\n"
 )
 
 
@@ -80,10 +81,11 @@ def test_model_text_and_refused_calls(home: Home) -> None:
 
 def test_commands_and_their_output(home: Home) -> None:
     (home.project / "hostile.txt").write_text("\n".join(inputs()), encoding="utf-8")
+    allowed = [re.sub("[\0-\x1f\x7f-\x9f]", "", text) for text in inputs()]  # with a control it is refused unasked
     read = "import sys; sys.stdout.write(open('hostile.txt', encoding='utf-8', newline='').read())"
     home.script(
-        say("\n".join(inputs()), call("run_command", argv=["echo", *(text.replace("\0", "") for text in inputs())])),
-        say("", call("run_shell", script="\n".join(text.replace("\0", "") for text in inputs()))),
+        say("\n".join(inputs()), call("run_command", argv=["echo", *allowed])),
+        say("", call("run_shell", script="\n".join(allowed))),
         say("", call("run_command", argv=[sys.executable, "-c", read])),
         say("that was all"),
     )
@@ -95,9 +97,9 @@ def test_commands_and_their_output(home: Home) -> None:
             through(t)
             t.armed().send("n")
             t.wait_for("why not?")
-            t.paste("no \x1b]0;x\x07‮")
+            t.paste("no‮ \x9b2J")
             t.send("\r")
-        t.wait_for("hostile.txt")
+        t.wait_for("sys.stdout.write")
         t.armed().send("y")
         t.wait_for("that was all")
         t.send(b"\x0f")
@@ -107,13 +109,15 @@ def test_commands_and_their_output(home: Home) -> None:
 
 
 def test_file_content_in_a_diff_and_a_path(home: Home) -> None:
-    (home.project / "a.txt").write_text("\n".join(inputs()), encoding="utf-8", newline="")
+    content = "\n".join(inputs()).replace("\0", "")
+    (home.project / "a.txt").write_text(content, encoding="utf-8", newline="")
     home.script(
         say("", call("read_file", path="a.txt"), call("read_file", path="‮no\x1b[2Jsuch\x9bfile")),
         say(
             "",
-            call("write_file", path="a.txt", content="\n".join(f"+{text}" for text in inputs())),
-            call("write_file", path="b​\x1b]0;x\x07 \x85.txt", content="x\n"),
+            call("write_file", path="a.txt", content="\n".join(f"+{line}" for line in content.split("\n"))),
+            call("write_file", path="b​\x1b]0;x\x07 \x85.txt", content="x\n"),  # refused
+            call("write_file", path="b a　аp.txt", content="x\n"),
         ),
         say("that was all"),
     )
@@ -122,7 +126,10 @@ def test_file_content_in_a_diff_and_a_path(home: Home) -> None:
         t.wait_for("Apply this edit?")
         t.armed()
         through(t)
-        t.armed().send("s\r")
+        t.armed().send("s")
+        t.wait_for("why later?")
+        t.send("\r")
+        t.wait_for("Create this file?")
         t.armed()
         assert_clean(t)
 

@@ -39,6 +39,7 @@ from tui_agent.core.types import (
 )
 from tui_agent.ui.arming import Arming
 from tui_agent.ui.diff_view import DiffView
+from tui_agent.ui.field import Field
 from tui_agent.ui.wrap_view import TextView, WrapView
 
 MIN_COLUMNS, MIN_ROWS = 36, 10
@@ -205,7 +206,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
             yield Vertical(id="body")
             yield Static(id="info", markup=False)
             yield Static(id="keys", markup=False)
-            yield Input(id="why", disabled=True)
+            yield Field(id="why", disabled=True)
         yield Static(
             f"too small to approve: needs {MIN_COLUMNS}x{MIN_ROWS}   Esc no and stop", id="small", markup=False
         )
@@ -295,7 +296,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
         self.set_class(columns < 80, "-open")
         frame = self.query_one("#approval")
         margin = 6 if columns >= 110 and not self._full else 0
-        width = columns - 2 * margin - (4 if columns >= 80 else 2)
+        width = max(1, columns - 2 * margin - (4 if columns >= 80 else 2))
         top = 0 if columns < 50 or self._full else 3 if rows >= 30 else 1
         frame.styles.margin = (top, margin, self._free_rows, margin)
         count = f" {len(self._decisions) + 1}/{len(self.requests)}"
