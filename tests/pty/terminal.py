@@ -157,7 +157,7 @@ class Terminal:
         self.before = termios.tcgetattr(self.slave)
         program = ["-m", "tui_agent"] if code is None else ["-c", code]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _LAUNCH, sys.executable, *program, *words],
+            [sys.executable, "-ISc", _LAUNCH, sys.executable, *program, *words],
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,
