@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from rich.console import RenderableType
 from textual.app import App
 from textual.binding import BindingType
+from textual.worker import WorkerFailed
 
 from tui_agent.config import Loaded, load, profile
 from tui_agent.core.profile import Profile
@@ -117,6 +119,9 @@ class AgentApp(App[int], inherit_bindings=False):
             self.exit(0)
             return
         chosen = await self.first_profile()
+        if chosen is None and not self.loaded.broken:
+            self.exit(0)
+            return
         self.converse(Session(self.terms(), self.main.ask))
         for fault in self.loaded.faults:
             self.talk.note(str(fault))
@@ -147,7 +152,10 @@ class AgentApp(App[int], inherit_bindings=False):
         return True
 
     async def first_profile(self) -> Profile | None:
-        """The profile to start with: of the command line, of the configuration, or of the first-run screen."""
+        """The profile to start with: of the command line, of the configuration, or of the first-run screen.
+
+        None when the configuration is broken, or when the person leaves the first-run screen.
+        """
         settings, wanted = self.loaded.settings, self.begin.provider
         if wanted == DEMO:
             return PROFILE
@@ -175,7 +183,7 @@ class AgentApp(App[int], inherit_bindings=False):
 
     def converse(self, session: Session) -> None:
         """Put a session on the main screen."""
-        self.main.conversation = Conversation(session, self.main.show, self.main.refresh_state)
+        self.main.conversation = Conversation(session, self.main.show, self.main.refresh_state, self._handle_exception)
         mode = "read" if self.loaded.broken else "ask"
         folder = session.root.name or str(session.root)
         self.main.header = replace(
@@ -289,6 +297,22 @@ class AgentApp(App[int], inherit_bindings=False):
             await self.talk.stop()
         self.exit(code, return_code=code)
 
+    def _handle_exception(self, error: Exception) -> None:
+        """Keep the first exception that nobody caught, and leave; `run` raises it when the terminal is given back.
+
+        Textual would print it with the local variables: they may hold a key, or escapes that the terminal obeys.
+        """
+        self._return_code = 1
+        if self._exception is None:
+            self._exception = error.error if isinstance(error, WorkerFailed) else error  # type: ignore[assignment]
+            self._exception_event.set()
+        self._close_messages_no_wait()
+
+    def panic(self, *_: RenderableType) -> None:
+        """Leave without words: Textual calls it when the terminal cannot be read any more."""
+        self._return_code = 1
+        self._close_messages_no_wait()
+
 
 def branch_of(root: Path) -> str:
     """The branch of a folder from `.git/HEAD` as a file; no program is run for it."""
@@ -301,9 +325,11 @@ def branch_of(root: Path) -> str:
 
 
 def run(start: Start) -> int:
-    """Run the app in this terminal; returns the exit code."""
+    """Run the app in this terminal; returns the exit code. An exception that ended it is raised."""
     patch_keys()
     app = AgentApp(start)
     with guard(app.stop_soon):
         app.run()
+        if app._exception is not None:  # noqa: SLF001 - Textual keeps it for its own tests, and offers no other way
+            raise app._exception  # noqa: SLF001
     return app.return_code or 0

@@ -39,6 +39,7 @@ from tui_agent.core.types import (
 )
 from tui_agent.ui.arming import Arming
 from tui_agent.ui.diff_view import DiffView
+from tui_agent.ui.field import Field
 from tui_agent.ui.wrap_view import TextView, WrapView
 
 MIN_COLUMNS, MIN_ROWS = 36, 10
@@ -190,7 +191,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
         self._again = False
         self._asking: Answer | None = None
         self._held: events.Key | None = None
-        self._closed = False
+        self._over = False
         self._full = False
         self._timer: Timer | None = None
         self._footer = ""
@@ -205,7 +206,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
             yield Vertical(id="body")
             yield Static(id="info", markup=False)
             yield Static(id="keys", markup=False)
-            yield Input(id="why", disabled=True)
+            yield Field(id="why", disabled=True)
         yield Static(
             f"too small to approve: needs {MIN_COLUMNS}x{MIN_ROWS}   Esc no and stop", id="small", markup=False
         )
@@ -287,7 +288,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
 
     def _update(self) -> None:
         """Write all texts, fit the view between them, and wait for the next change of state."""
-        if self._closed or not self.is_mounted:
+        if self._over or not self.is_mounted:
             return
         columns, rows = self.app.size
         self.set_class(self.too_small, "-small")
@@ -295,7 +296,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
         self.set_class(columns < 80, "-open")
         frame = self.query_one("#approval")
         margin = 6 if columns >= 110 and not self._full else 0
-        width = columns - 2 * margin - (4 if columns >= 80 else 2)
+        width = max(1, columns - 2 * margin - (4 if columns >= 80 else 2))
         top = 0 if columns < 50 or self._full else 3 if rows >= 30 else 1
         frame.styles.margin = (top, margin, self._free_rows, margin)
         count = f" {len(self._decisions) + 1}/{len(self.requests)}"
@@ -372,7 +373,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
             self._timer.stop()
             self._timer = None
         wait = self.arming.wakes(self._clock())
-        if wait is not None and not self._closed:
+        if wait is not None and not self._over:
             self._timer = self.set_timer(wait + 0.001, self.tick)
 
     async def tick(self) -> None:
@@ -386,7 +387,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
 
     async def on_key(self, event: events.Key) -> None:
         """Answer, scroll, or give the key to the composer."""
-        if self._closed:  # it was on its way when the last answer was given
+        if self._over:  # it was on its way when the last answer was given
             event.stop()
             await self._draft(event)
         elif event.key == "ctrl+c":
@@ -507,14 +508,14 @@ class ApprovalScreen(ModalScreen[Decisions]):
         return (*self._decisions, *(Decision(request.id, "stop", by=by) for request in left))
 
     def _close(self, decisions: Decisions) -> None:
-        if not self._closed:
-            self._closed = True
+        if not self._over:
+            self._over = True
             self.dismiss(decisions)
             self._on_result(decisions)
 
     def withdraw(self) -> None:
         """Nobody can answer any more: close with stop for everything that is not decided."""
-        if self._closed or not self.app.is_running or self not in self.app.screen_stack:
+        if self._over or not self.app.is_running or self not in self.app.screen_stack:
             return  # an app that shuts down takes its screens with it; popping one then never ends
         while self.app.screen is not self:  # a help page, say; dismiss always takes the top screen
             self.app.screen.dismiss(None)
@@ -522,8 +523,8 @@ class ApprovalScreen(ModalScreen[Decisions]):
 
     def on_unmount(self) -> None:
         """The application ends while the dialog is open: that is no answer, so it is stop."""
-        if not self._closed:
-            self._closed = True
+        if not self._over:
+            self._over = True
             self._on_result(self._stopped("nobody"))
 
 

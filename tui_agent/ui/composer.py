@@ -94,6 +94,7 @@ _LINE_BREAK = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _UNSHOWN = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f"  # controls but tab and newline
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # text direction
+    "\u00ad\u200b\u2060-\u2064\ufeff"  # no width, and no part of any script: a name may hide behind them
     "\ud800-\udfff\U000e0000-\U000e007f]"  # half characters, invisible tags
 )
 _CHIP = re.compile(r"\[paste \d+: [\d,]+ (?:lines|characters)\]")
@@ -103,8 +104,8 @@ _JOINER = "\u200d"
 def clean(text: str) -> str:
     """Keep of a pasted or loaded text what can be shown: what the person sees is what is sent.
 
-    Line breaks of every kind become newlines; controls but tab and newline, direction marks,
-    invisible tags and lone surrogates are dropped.
+    Line breaks of every kind become newlines; controls but tab and newline, direction marks, blanks
+    without width, invisible tags and lone surrogates are dropped.
     """
     return _UNSHOWN.sub("", _LINE_BREAK.sub("\n", text))
 

@@ -1,6 +1,7 @@
 """Drives the session's runs and tells the screen what happened; the queue of messages that wait is here.
 
-The screen gives `show` (each event, in order, exactly once) and `changed` (something to draw changed).
+The screen gives `show` (each event, in order, exactly once), `changed` (something to draw changed) and
+`failed` (a run ended by a fault of the product itself).
 """
 
 from __future__ import annotations
@@ -25,11 +26,16 @@ class Conversation:
     """One session on the screen: at most one run at a time, later messages wait."""
 
     def __init__(
-        self, session: Session, show: Callable[[ev.Event | ev.Unknown], None], changed: Callable[[], None]
+        self,
+        session: Session,
+        show: Callable[[ev.Event | ev.Unknown], None],
+        changed: Callable[[], None],
+        failed: Callable[[Exception], None],
     ) -> None:
         self.session = session
         self._show = show
         self._changed = changed
+        self._failed = failed
         self._shown = 0
         self._task: asyncio.Task[None] | None = None
         self.queue: list[str] = []
@@ -53,6 +59,7 @@ class Conversation:
             self._changed()
         else:
             self._task = asyncio.create_task(self._drive(text), name="agent")
+            self._task.add_done_callback(self._ended)
 
     def unqueue(self) -> str | None:
         """Take back the newest message that waits."""
@@ -87,6 +94,12 @@ class Conversation:
         finally:
             self.catch_up()  # an interrupted run recorded its ending without yielding it
             self._settle(text)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Only now nothing is working any more; an exception here is one that no border took."""
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            self._failed(error)
+        self._changed()
 
     def _settle(self, text: str) -> None:
         self._enter(ev.Phase("idle"))

@@ -24,6 +24,7 @@ from tui_agent.config import presets, save_profile
 from tui_agent.core.display import label, plain
 from tui_agent.core.types import AgentError, ConfigError
 from tui_agent.paths import tilde
+from tui_agent.ui.field import Field
 
 ListModels = Callable[[Mapping[str, Any]], Awaitable[Sequence[str]]]
 """Ask a server for its models; raises AgentError with one sentence."""
@@ -91,7 +92,7 @@ class FirstRun(ModalScreen[str | None]):
         with Vertical(id="first-run"):
             yield Static(id="head", markup=False)
             yield OptionList(id="choices", markup=False)
-            yield Input(id="field")
+            yield Field(id="field")
             yield Static(id="note", markup=False)
         yield Static(id="keys", markup=False)
 

@@ -47,9 +47,14 @@ BLANK = Line()
 
 
 def marked(spans: Iterable[Span]) -> str:
-    """Sanitised spans as one string, runs of escapes between `OPEN` and `CLOSE`, so that it can be parsed on."""
-    text = "".join(s.text if s.style == "plain" else f"{OPEN}{s.text}{CLOSE}" for s in spans)
-    return text.replace(CLOSE + OPEN, "")
+    """Sanitised spans as one string, runs of escapes between `OPEN` and `CLOSE`, so that it can be parsed on.
+
+    Marks never reach over the end of a line: `<400 lines>` that stand for a gap end with a line break.
+    """
+    text = "".join(
+        s.text if s.style == "plain" else OPEN + s.text.replace("\n", f"{CLOSE}\n{OPEN}") + CLOSE for s in spans
+    )
+    return text.replace(CLOSE + OPEN, "").replace(OPEN + CLOSE, "")
 
 
 def unmarked(text: str, style: str) -> list[Piece]:

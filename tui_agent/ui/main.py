@@ -179,7 +179,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
                 self.app,
                 batch,
                 feed_key=self.composer.feed_key,
-                feed_paste=self.composer.feed_paste,
+                feed_paste=lambda event: self.composer.feed_paste(event.text),
                 on_footer=self._dialog_footer,
                 after=" ".join(check.argv) if check else "",
                 where="not sandboxed",

@@ -107,7 +107,8 @@ class _Terminal:
     """The terminal's settings as they were found, and the way back to them."""
 
     def __init__(self) -> None:
-        self._fd = next((fd for fd in (0, 1, 2) if os.isatty(fd)), None)
+        self._fds = [fd for fd in (0, 1, 2) if os.isatty(fd)]
+        self._fd = next(iter(self._fds), None)
         self._before = None if self._fd is None else termios.tcgetattr(self._fd)
 
     def give_back(self, *, always: bool = False) -> None:
@@ -119,13 +120,22 @@ class _Terminal:
         """
         if self._fd is None or self._before is None:
             return
-        with contextlib.suppress(OSError, termios.error):
+        try:
             if not always and termios.tcgetattr(self._fd) == self._before:
                 return
             termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
             # A terminal stopped by Ctrl+S, or full, would block the write and with it the end.
             if select.select((), (self._fd,), (), 0.2)[1]:
                 os.write(self._fd, RESTORE)
+        except (OSError, termios.error):
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """The terminal is gone: what is still buffered for it must not fail at the end and change the exit code."""
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for fd in self._fds:
+            os.dup2(nowhere, fd)
+        os.close(nowhere)
 
 
 class _Deadline:

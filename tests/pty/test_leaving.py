@@ -1,0 +1,177 @@
+"""Every way out: the terminal is given back, the exit code says why, no child is left, the log is complete."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from tests.pty.server import StallingServer
+from tests.pty.terminal import CTRL_C, CTRL_D, CTRL_Q, Home, Terminal, call, kinds, say
+
+CODES = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130, signal.SIGQUIT: 131}
+STATES = ("idle", "streaming", "dialog", "command")
+
+
+def arrange(home: Home, state: str, server: StallingServer) -> None:
+    if state == "streaming":
+        home.serve(server.url)
+    elif state == "dialog":
+        home.script(say("", call("write_file", path="a.txt", content="a\n")), say("done"))
+    elif state == "command":
+        # a child that left its group and one that ignores TERM go as well
+        code = (
+            "import os, signal, time\n"
+            "if os.fork() == 0:\n    os.setsid(); time.sleep(60)\n"
+            "print('begun', flush=True); time.sleep(60)"
+        )
+        home.script(say("", call("run_command", argv=[sys.executable, "-c", code])), say("done"))
+    else:
+        home.script(say("hello"))
+
+
+def reach(t: Terminal, state: str) -> None:
+    t.ready().task()
+    if state == "idle":
+        t.wait_for("hello", "Enter send")
+    elif state == "streaming":
+        t.wait_for("thinking aloud")
+    elif state == "dialog":
+        t.wait_for("Create this file?")
+    else:
+        t.armed().send("y")
+        t.wait_gone("Run this command?")
+        t.wait_for("begun")
+
+
+def assert_complete(home: Home, state: str) -> None:
+    """The log ends with the end of the run, and a question that was open counts as no."""
+    log = home.log()
+    assert log[-1]["type"] == "run_ended"
+    assert log[-1]["reason"] == ("completed" if state == "idle" else "stopped")
+    calls = [c for e in log if e["type"] == "assistant" for c in e["message"].get("calls", ())]
+    assert kinds(log).count("tool") == len(calls), "every call has its result"
+    assert [e["seq"] for e in log[1:]] == sorted(e["seq"] for e in log[1:])
+    assert not (home.project / "a.txt").exists()
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("number", CODES, ids=[s.name for s in CODES])
+def test_a_signal(home: Home, number: signal.Signals, state: str) -> None:
+    with StallingServer() as server:
+        arrange(home, state, server)
+        with Terminal(home) as t:
+            reach(t, state)
+            started = time.monotonic()
+            t.process.send_signal(number)
+            assert t.ended() == CODES[number]
+            assert time.monotonic() - started < 3
+            t.assert_given_back()
+            t.until(lambda: not home.children(), "a child is left", 2)
+            assert_complete(home, state)
+            if state == "streaming":
+                assert server.closed.wait(2)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_closed_terminal(home: Home, state: str) -> None:
+    with StallingServer() as server:
+        arrange(home, state, server)
+        with Terminal(home) as t:
+            reach(t, state)
+            t.hang_up()
+            assert t.process.wait(3) == 129
+            end = time.monotonic() + 2
+            while home.children() and time.monotonic() < end:
+                time.sleep(0.02)
+            assert not home.children()
+            assert_complete(home, state)
+
+
+@pytest.mark.parametrize(
+    "keys", [[b"/quit\r"], [CTRL_C, CTRL_C], [CTRL_D], [CTRL_Q]], ids=["quit", "Ctrl+C twice", "Ctrl+D", "Ctrl+Q"]
+)
+def test_the_keys_for_it(home: Home, keys: list[bytes]) -> None:
+    home.script(say("hello"))
+    with Terminal(home) as t:
+        t.ready()
+        for key in keys:
+            t.send(key)
+            t.pump(0.1)
+        assert t.ended() == 0
+        t.assert_given_back()
+        assert not home.children()
+
+
+def test_ctrl_d_in_a_text_deletes_and_does_not_quit(home: Home) -> None:
+    home.script(say("hello"))
+    with Terminal(home) as t:
+        t.ready().send("ab\x1b[D\x04c")
+        t.wait_for("› ac")
+        assert t.process.poll() is None
+
+
+def test_a_kill_leaves_the_log_whole_and_no_child(home: Home) -> None:
+    with StallingServer() as server:
+        arrange(home, "command", server)
+        with Terminal(home) as t:
+            reach(t, "command")
+            os.kill(t.process.pid, signal.SIGKILL)
+            assert t.ended() == -signal.SIGKILL
+            t.until(lambda: not home.children(), "a child is left", 3)
+            assert kinds(home.log())[-1] == "answered"
+
+
+BROKEN = """
+import sys
+from tui_agent.ui import {module} as module
+def broken(*args, **kwargs):
+    api_key = "sk-CANARY"
+    raise RuntimeError("broken on purpose \\x1b]0;owned\\x07")
+{patch}
+from tui_agent.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "patch"),
+    [
+        ("chrome", "module.Footer.render = broken"),
+        ("conversation", "module.Conversation.send = broken"),
+        (
+            "transcript",
+            "feed = module.Transcript.feed\n"
+            "module.Transcript.feed = lambda t, e: broken() if type(e).__name__ == 'TextDelta' else feed(t, e)",
+        ),
+        ("app", "module.AgentApp.first_profile = broken"),
+        ("main", "module.MainScreen.compose = broken"),
+        ("app", "module.AgentApp.__init__ = broken"),
+        ("approval", "module.ApprovalScreen._texts = broken"),
+    ],
+    ids=["render", "handler", "agent task", "worker", "compose", "before the screen", "dialog"],
+)
+def test_a_crash(home: Home, module: str, patch: str) -> None:
+    home.script(say("I will write.", call("write_file", path="a.txt", content="a\n")))
+    with Terminal(home, code=BROKEN.format(module=module, patch=patch)) as t:
+        if module in {"approval", "transcript", "conversation"}:
+            t.ready().send("go\r")
+        assert t.ended() not in {0, 1}
+        if "__init__" not in patch:
+            t.assert_given_back()
+        during, _, after = t.raw.rpartition(b"\x1b[?1049l")
+        assert b"broken on purpose" not in during
+        assert b"Traceback" not in t.raw
+        assert b"CANARY" not in t.raw
+        assert b"\x1b]0;" not in t.raw
+        log = home.paths.state / "crash.log"
+        assert f"Details: {log}".encode() in after.replace(b"\r\n", b"\n")
+        assert after.count(b"tui-agent stopped on an internal error") == 1
+        written = log.read_text()
+        assert "in broken" in written
+        assert "CANARY" not in written
+        assert log.stat().st_mode & 0o777 == 0o600
+    assert all(kinds(session)[-1] == "run_ended" for session in home.logs() if "user" in kinds(session))

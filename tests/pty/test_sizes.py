@@ -1,0 +1,104 @@
+"""Small and large terminals, and one that is dragged about while a question is open."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.pty.terminal import ESC, F2, Home, Terminal, call, kinds, say
+
+LINES = "".join(f"line {n}\n" for n in range(12))
+
+
+def script(home: Home) -> None:
+    home.script(
+        say("I will write a file with twelve lines.", call("write_file", path="a.txt", content=LINES)),
+        say("That is written."),
+    )
+
+
+@pytest.mark.parametrize("size", [(40, 20), (80, 24), (120, 40)], ids=lambda s: f"{s[0]}x{s[1]}")
+def test_everything_that_must_be_seen_is_there(home: Home, size: tuple[int, int]) -> None:
+    script(home)
+    with Terminal(home, size=size) as t:
+        t.wait_for("ask", "$0.00", "State a task", "ready")
+        t.send(F2)
+        t.wait_for("Esc back")
+        t.send(ESC)
+        t.wait_gone("Esc back")
+        t.task()
+        t.armed().wait_for("Create this file?", "a.txt", "y apply", "n no", "s skip", "Esc no and stop", "›")
+        t.send("y")
+        t.pump(0.2)
+        if "y again" in t.text:
+            t.armed().send("y")
+        t.wait_for("That is written.", "unverified")
+        assert (home.project / "a.txt").read_text() == LINES
+
+
+def test_too_small_says_so_and_approves_nothing(home: Home) -> None:
+    script(home)
+    with Terminal(home, size=(100, 30)) as t:
+        t.ready().task()
+        t.armed()
+        t.resize(30, 8)
+        t.wait_for("too small to approve")
+        t.pump(0.6)
+        t.send("y")
+        t.pump(0.6)
+        assert "answered" not in kinds(home.log())
+        t.resize(100, 30)
+        t.armed().wait_for("Create this file?")
+        t.send("y")
+        t.wait_for("That is written.")
+
+
+def test_a_program_that_starts_too_small_works_when_it_grows(home: Home) -> None:
+    script(home)
+    with Terminal(home, size=(30, 8)) as t:
+        t.wait_for("State a task")
+        t.task()
+        t.wait_for("too small to approve")
+        t.resize(80, 24)
+        t.armed().send(ESC)
+        t.wait_for("stopped")
+
+
+def test_a_storm_of_sizes(home: Home) -> None:
+    script(home)
+    dice = random.Random(7)
+    with Terminal(home) as t:
+        t.ready().task()
+        t.armed()
+        for _ in range(200):
+            t.resize(dice.randint(1, 200), dice.randint(1, 60))
+            t.pump(0.005)
+        for size in ((1, 1), (2, 3), (200, 60), (100, 30)):
+            t.resize(*size)
+            t.pump(0.1)
+        t.armed().wait_for("Create this file?", "line 11", "y apply")
+        assert "answered" not in kinds(home.log())
+        t.send("y")
+        t.wait_for("That is written.")
+        t.send("/quit\r")
+        assert t.ended() == 0
+        t.assert_given_back()
+
+
+@pytest.mark.parametrize(
+    "env",
+    [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}, {"LANG": "C", "LC_ALL": "C"}],
+    ids=["NO_COLOR", "TERM=dumb", "no TERM", "LANG=C"],
+)
+def test_odd_terminals(home: Home, env: dict[str, str]) -> None:
+    script(home)
+    with Terminal(home, env=env) as t:
+        t.ready().task("grüße")
+        t.armed().send("y")
+        t.wait_for("That is written.")
+        if "NO_COLOR" in env:
+            assert b"\x1b[38;5;" not in t.raw or not any(c in t.raw for c in (b"38;5;196", b"38;2;255;0;0"))
+        t.send("/quit\r")
+        assert t.ended() == 0
+        t.assert_given_back()

@@ -1,0 +1,146 @@
+"""What a person sees first: the question of trust, the choice of a model, and the demo to its end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.pty.terminal import CTRL_C, ENTER, ESC, Home, Terminal, say
+
+HOSTILE = """
+default_provider = "theirs"
+[profiles.theirs]
+type = "openai"
+endpoint = "http://127.0.0.1:9/v1"
+model = "their-model"
+"""
+
+
+@pytest.fixture
+def fresh(home: Home) -> Home:
+    """A folder that nobody was asked about, with a configuration and hooks of its own, and two profiles of the person."""
+    script = home.base / "script.json"
+    script.write_text(json.dumps({"replies": [say("hello from the script")]}))
+    table = f'type = "scripted"\nendpoint = "{script}"\n'
+    home.configure(
+        f'default_provider = "mine"\n[profiles.mine]\nmodel = "m1"\n{table}[profiles.other]\nmodel = "m2"\n{table}'
+    )
+    own = home.project / ".tui_agent"
+    own.mkdir()
+    (own / "config.toml").write_text('default_provider = "other"\n')
+    git = home.project / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/unseen-branch\n")
+    (git / "config").write_text(f'[core]\n\tfsmonitor = "touch {home.base}/PWN; false"\n')
+    return home
+
+
+def trust_of(home: Home) -> str:
+    file = home.paths.data / "trust.toml"
+    return file.read_text() if file.exists() else ""
+
+
+def test_trust_is_asked_before_anything_of_the_folder_counts(fresh: Home) -> None:
+    with Terminal(fresh) as t:
+        t.wait_for("Do you trust this folder?", ".tui_agent/config.toml", "restricted (default)")
+        assert "m2" not in t.text
+        assert "unseen-branch" not in t.text
+        assert not trust_of(fresh)
+        t.send("t")
+        t.ready().wait_for("m2 · other", "unseen-branch")
+        assert "trusted = true" in trust_of(fresh)
+    assert not (fresh.base / "PWN").exists()
+
+
+@pytest.mark.parametrize("key", [b"r", ENTER], ids=["r", "Enter"])
+def test_restricted_leaves_the_folders_own_configuration_out(fresh: Home, key: bytes) -> None:
+    with Terminal(fresh) as t:
+        t.wait_for("Do you trust this folder?")
+        t.send(key)
+        t.ready().wait_for("m1 · mine")
+        assert "unseen-branch" not in t.text
+        t.task("hi")  # the composer is usable at once
+        t.wait_for("hello from the script")
+        assert "trusted = false" in trust_of(fresh)
+        t.send(CTRL_C)
+        t.wait_for("Ctrl+C again to quit")
+        t.send(CTRL_C)
+        assert t.ended() == 0
+    with Terminal(fresh) as t:
+        t.ready()
+        assert "Do you trust" not in t.text, "asked once"
+
+
+@pytest.mark.parametrize("key", [b"q", CTRL_C], ids=["q", "Ctrl+C"])
+def test_quitting_at_the_question_leaves_nothing_behind(fresh: Home, key: bytes) -> None:
+    before = {p for p in fresh.base.rglob("*") if p.is_file()}
+    with Terminal(fresh) as t:
+        t.wait_for("Do you trust this folder?")
+        t.send(key)
+        assert t.ended() == 0
+        t.assert_given_back()
+    assert {p for p in fresh.base.rglob("*") if p.is_file()} == before
+
+
+def test_a_home_folder_cannot_be_trusted(home: Home) -> None:
+    with Terminal(home, ["--cwd", str(home.base / "home")]) as t:
+        t.wait_for("A home folder cannot be trusted")
+        t.send("t")
+        t.pump(0.3)
+        assert "Do you trust this folder?" in t.text
+        t.send("q")
+        assert t.ended() == 0
+
+
+def files(folder: Path) -> list[Path]:
+    return [p for p in folder.rglob("*") if p.is_file()]
+
+
+def test_nothing_configured_offers_the_demo(home: Home) -> None:
+    home.answer_trust()
+    with Terminal(home) as t:
+        t.wait_for("Welcome. Choose a model", "Look around with the demo model")
+        number = next(line.split()[0].lstrip("›") for line in t.text.splitlines() if "Look around" in line)
+        t.send(number)
+        t.ready().wait_for("recorded · demo")
+        assert not home.paths.config_file.exists()
+
+
+@pytest.mark.parametrize("key", [ESC, CTRL_C], ids=["Esc", "Ctrl+C"])
+def test_leaving_the_first_screen_quits_and_writes_nothing(home: Home, key: bytes) -> None:
+    home.answer_trust()
+    before = files(home.base)
+    with Terminal(home) as t:
+        t.wait_for("Welcome. Choose a model", "Esc quit")
+        t.send(key)
+        assert t.ended() == 0
+        t.assert_given_back()
+    assert files(home.base) == before
+
+
+def test_the_demo_by_the_keys_that_the_screen_names(home: Home) -> None:
+    with Terminal(home, ["demo"]) as t:
+        t.ready()
+        t.wait_for("Two tests fail. Find out why")  # the task stands in the composer
+        t.send(ENTER)
+        t.armed().wait_for("y apply", 'return "-".join(title.lower().split())')
+        t.send("y")
+        t.wait_for("re.findall")
+        t.armed().send("y")
+        t.wait_for("verified  the check passed after the last edit", "Enter send")
+        t.send("/quit\r")
+        assert t.ended() == 0
+        t.assert_given_back()
+    assert files(home.base) == [], "the demo leaves the person's folders alone"
+
+
+def test_a_no_with_a_reason_ends_the_demo_with_words(home: Home) -> None:
+    with Terminal(home, ["demo"]) as t:
+        t.ready().send(ENTER)
+        t.armed().send("n")
+        t.wait_for("why not? Enter: without a reason")
+        t.keys("too early")
+        t.send(ENTER)
+        t.wait_for("refused by you: too early", "this recording ends here", "completed", "Enter send")
