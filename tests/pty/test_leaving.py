@@ -144,8 +144,10 @@ sys.exit(main(sys.argv[1:]))
         ("conversation", "module.Conversation.send = broken"),
         (
             "transcript",
-            "feed = module.Transcript.feed\n"
-            "module.Transcript.feed = lambda t, e: broken() if type(e).__name__ == 'TextDelta' else feed(t, e)",
+            (
+                "feed = module.Transcript.feed\n"
+                "module.Transcript.feed = lambda t, e: broken() if type(e).__name__ == 'TextDelta' else feed(t, e)"
+            ),
         ),
         ("app", "module.AgentApp.first_profile = broken"),
         ("main", "module.MainScreen.compose = broken"),
