@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -120,7 +121,7 @@ def test_suspending_gives_the_terminal_back_and_fg_draws_again(home: Home) -> No
         t.wait_for("a draft")
 
         def state() -> str:
-            with open(f"/proc/{t.process.pid}/stat") as f:
+            with Path(f"/proc/{t.process.pid}/stat").open() as f:
                 return f.read().rsplit(")", 1)[1].split()[0]
 
         t.send(CTRL_Z)
