@@ -6,7 +6,7 @@ import json
 import select
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Self
 
 
 def chunk(text: str | None, finish: str | None = None) -> bytes:
@@ -63,7 +63,7 @@ class StallingServer:
                     self.closed.set()
                 return
 
-    def __enter__(self) -> StallingServer:
+    def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         return self
 

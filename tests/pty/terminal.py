@@ -22,7 +22,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyte
 
@@ -41,9 +41,7 @@ WAIT = 10.0
 """Seconds until something that never comes is given up; nothing waits that long when all is well."""
 
 # Takes the terminal as its own, then becomes the program: no code runs between fork and exec of the test process.
-_LAUNCH = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, sys.argv[1:])"
-)
+_LAUNCH = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, sys.argv[1:])"
 # What pyte cannot read and would show as text.
 _UNREAD = re.compile(rb"\x1b\[[<>=][0-9;]*[A-Za-z]|\x1b\[\?[0-9;]*\$[A-Za-z]")
 _UNFINISHED = re.compile(rb"\x1b(?:\[[0-9;?<>=$]*)?\Z")
@@ -152,6 +150,7 @@ class Terminal:
         self.screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self.screen)
         self._rest = b""
+        self._text: str | None = None
         self.master, self.slave = pty.openpty()
         self._set_size(*size)
         self.before = termios.tcgetattr(self.slave)
@@ -166,7 +165,7 @@ class Terminal:
             start_new_session=True,
         )
 
-    def __enter__(self) -> Terminal:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -181,7 +180,9 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        return "\n".join(line.rstrip() for line in self.screen.display)
+        if self._text is None:
+            self._text = "\n".join(line.rstrip() for line in self.screen.display)
+        return self._text
 
     def pump(self, seconds: float = 0.0) -> None:
         """Take what the program writes for so long."""
@@ -198,6 +199,7 @@ class Terminal:
             self._draw(data)
 
     def _draw(self, data: bytes) -> None:
+        self._text = None
         data = self._rest + data
         cut = _UNFINISHED.search(data)
         at = cut.start() if cut else len(data)
@@ -255,8 +257,14 @@ class Terminal:
     def resize(self, columns: int, rows: int) -> None:
         self._set_size(columns, rows)
         self.screen.resize(rows, columns)
+        self._text = None
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGWINCH)
+
+    def clear(self) -> None:
+        """Forget what was drawn, as if another program had cleared the screen."""
+        self.screen.reset()
+        self._text = None
 
     def _set_size(self, columns: int, rows: int) -> None:
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

@@ -136,8 +136,17 @@ def test_the_demo_by_the_keys_that_the_screen_names(home: Home) -> None:
     assert files(home.base) == [], "the demo leaves the person's folders alone"
 
 
+AT_ONCE = """
+import sys
+from tui_agent import cli, demo
+demo.scripted = lambda *a, delay=0, scripted=demo.scripted, **k: scripted(*a, **k)
+sys.exit(cli.main(sys.argv[1:]))
+"""
+"""The demo without its pauses between words."""
+
+
 def test_a_no_with_a_reason_ends_the_demo_with_words(home: Home) -> None:
-    with Terminal(home, ["demo"]) as t:
+    with Terminal(home, ["demo"], code=AT_ONCE) as t:
         t.ready().send(ENTER)
         t.armed().send("n")
         t.wait_for("why not? Enter: without a reason")

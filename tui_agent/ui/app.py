@@ -181,9 +181,7 @@ class AgentApp(App[int], inherit_bindings=False):
 
     def converse(self, session: Session) -> None:
         """Put a session on the main screen."""
-        self.main.conversation = Conversation(
-            session, self.main.show, self.main.refresh_state, self._handle_exception
-        )
+        self.main.conversation = Conversation(session, self.main.show, self.main.refresh_state, self._handle_exception)
         mode = "read" if self.loaded.broken else "ask"
         folder = session.root.name or str(session.root)
         self.main.header = replace(
