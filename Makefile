@@ -1,9 +1,10 @@
 # Everything a person needs: `make demo` runs the product, `make check` is the whole gate.
 # Set-up uses uv when it is there, else venv and pip. PYTHON chooses the interpreter (3.11 or newer).
 
-PYTHON ?= python3
+PYTHON ?=
 VENV := .venv
 BIN := $(VENV)/bin
+NEW := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 
 .PHONY: demo check lint types contracts test screenshots bench clean
 
@@ -31,17 +32,28 @@ screenshots: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python bench/transcript.py
 	$(BIN)/python bench/diff.py
+	$(BIN)/python bench/oneshot.py
 
-$(VENV)/bin/python:
-	@if command -v uv >/dev/null 2>&1; then uv venv -q --python $(PYTHON) $(VENV); else $(PYTHON) -m venv $(VENV); fi
-
-$(VENV)/.ready: pyproject.toml | $(VENV)/bin/python
-	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e .; else $(BIN)/python -m pip install -q --disable-pip-version-check -e .; fi
+$(VENV)/.ready: pyproject.toml | $(BIN)/python
+	@echo "setting up $(VENV) (once)"
+	@$(call install,.)
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
-	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e '.[dev]'; else $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'; fi
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	@echo "setting up $(VENV) with the tools for development (once)"
+	@$(call install,.[dev])
 	@touch $@ $(VENV)/.ready
+
+# an environment without pip was made by uv
+install = if [ -x $(BIN)/pip ]; then $(BIN)/python -m pip install -q --disable-pip-version-check -e '$(1)'; \
+	else uv pip install -q --python $(BIN)/python -e '$(1)'; fi
+
+$(BIN)/python:
+	@if command -v uv >/dev/null 2>&1; then exec uv venv -q --python "$(or $(PYTHON),>=3.11)" $(VENV); fi; \
+	for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
+		if "$$python" -c '$(NEW)' >/dev/null 2>&1; then exec "$$python" -m venv $(VENV); fi; \
+	done; \
+	echo "Python 3.11 or newer with its venv module is needed (on Debian: python3-venv), or uv." >&2; exit 1
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .cache

@@ -387,8 +387,7 @@ SCENES = (
 @contextmanager
 def prepared(scene: Scene) -> Iterator[AgentApp]:
     """The app of a scene, not yet running, in a small project with fixed names."""
-    base = Path(tempfile.gettempdir()) / "tui-agent-scenes"
-    shutil.rmtree(base, ignore_errors=True)
+    base = Path(tempfile.mkdtemp(prefix="tui-agent-scenes-")).resolve()
     root = base / "code" / "parser"
     for name, content in {
         "src/lexer.py": LEXER,
@@ -402,7 +401,7 @@ def prepared(scene: Scene) -> Iterator[AgentApp]:
         (root / name).write_bytes(content)
     (root / ".git").mkdir()
     (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
-    paths = Paths(base / "config", base / "data", base / "state")
+    paths = Paths(*(base / part / "tui_agent" for part in (".config", ".local/share", ".local/state")))
     table = {
         "profiles": {
             "local": {"type": "openai", "endpoint": "http://127.0.0.1:8080/v1", "model": "qwen3-coder:30b"},
@@ -413,7 +412,7 @@ def prepared(scene: Scene) -> Iterator[AgentApp]:
     terms = Terms(root, settings(table), paths, trusted=True, environment={})
     local = Profile("local", model="qwen3-coder:30b", local=True)
     ready = None if scene.bare else Ready(terms, Model(Author("scripted", "s", "s"), _endless), local)
-    app = AgentApp(Start(root, paths, paths.config_file, ready=ready, environment={}))
+    app = AgentApp(Start(root, paths, paths.config_file, ready=ready, environment={"HOME": str(base)}))
     app.animation_level = "none"
     try:
         yield app

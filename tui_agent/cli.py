@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import os
 import sys
 import traceback
@@ -26,11 +27,18 @@ EXAMPLES = """examples:
   tui-agent demo                        a recorded session: no key, no server, no network
   tui-agent -p "fix the failing test"   one task; asks on the terminal before it changes anything
   tui-agent -p "say hi" --json          one task, the result as JSON
+  git diff | tui-agent --stdin -p "review this"
   tui-agent trust                       trust this folder, so that its config and its check count
 
 exit codes of one task:
   0 done   1 model or network   2 check failed or not run   3 refused or skipped   4 a limit   5 usage or configuration
-  130 interrupted, 143 terminated, 129 hung up"""
+  130 interrupted   143 terminated   129 hung up   141 nobody reads the output   70 a bug"""
+
+MAX_STDIN = 4_000_000
+"""Bytes that --stdin takes: more than any model does."""
+
+LATER = frozenset({"replay", "config", "keys", "doctor", "paths", "sessions", "purge", "reset-terminal"})
+"""First words that are kept for subcommands, so that no task ever changes its meaning."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -49,6 +57,9 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("words", nargs="*", metavar="PROMPT", help="a task to carry out without the screen")
     p.add_argument("-p", "--prompt", action="append", default=[], metavar="TEXT", help="the same; may be given again")
+    p.add_argument(
+        "--stdin", action="store_true", help="read more of the task from stdin, which never answers a question"
+    )
     p.add_argument("-y", "--yes", action="store_true", help="edits inside the folder need no question; nothing else")
     p.add_argument(
         "--allow", action="append", default=[], choices=["check"], help="let the configured check run unasked"
@@ -58,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--cwd", metavar="DIR", type=Path, help="the folder to work in (default: this one)")
     p.add_argument("--config", metavar="FILE", type=Path, help="use this configuration file")
     p.add_argument("--json", action="store_true", help="print the result of one task as JSON")
+    p.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr but questions and failures")
     p.add_argument("-v", "--version", action="version", version=f"tui-agent {__version__}")
     return p
 
@@ -65,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; returns its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    complete_streams()
     try:
         match words[:1]:
             case ["demo"]:
@@ -78,11 +91,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # whoever read our output has gone; point stdout elsewhere so that the interpreter does not complain at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        # whoever read our output has gone; point it elsewhere so that the interpreter does not complain at exit
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
         return 141
     except Exception:  # noqa: BLE001 - the top border: a crash leaves a reason, and never a raw traceback on the screen
         return crashed(user_paths())
+
+
+def complete_streams() -> None:
+    """Make stdin, stdout and stderr usable, whatever the caller left of them.
+
+    A closed one becomes /dev/null, so that no file of ours gets its number. What the encoding of the terminal cannot
+    say is escaped.
+    """
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(fd, True)
+    os.close(fd)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - for as long as we live
+        elif mode == "w" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def crashed(paths: Paths) -> int:
@@ -103,35 +135,79 @@ def crashed(paths: Paths) -> int:
 
 def start(words: Sequence[str]) -> int:
     """Everything without a subcommand: one task when there is a prompt, else the screen."""
+    if words and words[0] in LATER:
+        raise ConfigError(f"{words[0]!r} is kept for a later version. If it is a task: tui-agent -- {words[0]}")
     options = parser().parse_args(list(words))
-    task = "\n\n".join(t for t in (" ".join(options.words).strip(), "\n".join(options.prompt).strip()) if t)
-    root = (options.cwd or Path.cwd()).resolve()
-    if not root.is_dir():
-        raise ConfigError(f"{root} is not a folder")
+    task = task_of(options)
+    root = folder(options.cwd or Path())
     if options.config and not options.config.is_file():
         raise ConfigError(f"the configuration file {options.config} does not exist")
     paths = user_paths()
     user_file = options.config or paths.config_file
-    if not task and (options.json or options.yes or options.allow):
-        raise ConfigError("--json, --yes and --allow are for one task; give one with -p")
-    if task:
-        return one_task(options, task, root, paths, user_file)
-    return screen(options, root, paths, user_file)
+    if task is None:
+        if options.json or options.yes or options.allow or options.quiet:
+            raise ConfigError("--json, --yes, --allow and --quiet are for one task; give one with -p")
+        return screen(options, root, paths, user_file)
+    return one_task(options, task, root, paths, user_file)
+
+
+def task_of(options: argparse.Namespace) -> str | None:
+    """The task, from the words, -p and --stdin, with a blank line between them; None when none was given.
+
+    Raises:
+        ConfigError: one was given and is blank, or stdin cannot be used.
+    """
+    sources = [" ".join(options.words), "\n".join(options.prompt)]
+    if options.stdin:
+        data = sys.stdin.buffer.read(MAX_STDIN + 1)
+        if len(data) > MAX_STDIN:
+            raise ConfigError(
+                f"stdin holds more than {MAX_STDIN:,} bytes; put it into a file and name that in the task"
+            )
+        sources.append(data.decode("utf-8", "replace"))
+    elif not options.words and not options.prompt:
+        return None
+    # words of the command line that are no UTF-8 could not be sent or shown
+    task = "\n\n".join(s for s in map(str.strip, sources) if s).encode("utf-8", "replace").decode()
+    if not task:
+        raise ConfigError("the task is empty")
+    return task
+
+
+def folder(path: Path) -> Path:
+    """The real path of an existing folder.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        root = path.resolve()
+    except OSError as error:  # the current folder was deleted
+        raise ConfigError(f"the folder {path} cannot be used: {error.strerror}") from error
+    if not root.is_dir():
+        raise ConfigError(f"{root} is not a folder")
+    return root
 
 
 def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, user_file: Path) -> int:
     """Carry out one task without the screen."""
-    from tui_agent import oneshot  # noqa: PLC0415 - each path imports only what it needs
-    from tui_agent.demo import PROFILE, model  # noqa: PLC0415
-    from tui_agent.session import Session, Terms  # noqa: PLC0415
-
-    trust = TrustStore(paths.data / "trust.toml").look(root)
+    store = TrustStore(paths.data / "trust.toml")
+    trust = store.look(root)
     loaded = load(user_file, trust.entries.get("config"))
-    for fault in loaded.faults:
-        oneshot.say(f"tui-agent: {fault}")
+    warnings = [str(fault) for fault in loaded.faults]
+    warnings += [
+        f"the project's {name} changed since you trusted it and is off. Look at it, then: tui-agent trust"
+        for name in trust.changed
+    ]
+    for text in filter(None, (*warnings, store.problem())):
+        print(f"tui-agent: {plain(text)}", file=sys.stderr, flush=True)
     if loaded.broken:
         return USAGE_ERROR
-    asker = oneshot.terminal_asker()
+
+    from tui_agent import oneshot, questions  # noqa: PLC0415 - each path imports only what it needs
+    from tui_agent.session import Session, Terms  # noqa: PLC0415
+
+    asker = questions.terminal_asker()
     terms = Terms(
         root,
         loaded.settings,
@@ -141,16 +217,14 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
         yes=options.yes,
         allow_check="check" in options.allow,
     )
-    session = Session(terms, asker or oneshot.ask_nobody)
+    session = Session(terms, asker or questions.ask_nobody)
     if options.provider == "demo":
+        from tui_agent.demo import PROFILE, model  # noqa: PLC0415
+
         session.use(model(), PROFILE)
     else:
         session.choose(pick(loaded, options.provider, paths, user_file), options.model)
-    for text in trust.changed:
-        oneshot.say(
-            f"tui-agent: the project's {text} changed since you trusted it and is off. Look at it, then: tui-agent trust"
-        )
-    return asyncio.run(oneshot.run_once(session, task, as_json=options.json))
+    return asyncio.run(oneshot.run_once(session, task, as_json=options.json, quiet=options.quiet))
 
 
 def pick(loaded: Loaded, name: str | None, paths: Paths, user_file: Path) -> Profile:
@@ -194,14 +268,16 @@ def demo(words: Sequence[str]) -> int:
             at = played.terms
             ready = Ready(at, played.model, recorded.PROFILE, recorded.TASK, recorded.NOTE)
             return run(Start(at.root, at.paths, at.paths.config_file, ready=ready))
-    from tui_agent import oneshot  # noqa: PLC0415
+    from tui_agent import oneshot, questions  # noqa: PLC0415
     from tui_agent.session import Session  # noqa: PLC0415
 
     with recorded.prepared() as played:
 
         async def answers(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
             for request in batch:
-                oneshot.say(oneshot.show(request) + "\n  applied as recorded: y")
+                oneshot.say(f"\n  {plain(request.summary, 'title')}")
+                print(questions.view(request.effect).printed(), file=sys.stderr)
+                oneshot.say("  apply? y yes   n no   s skip   q stop > y  (recorded)\n")
             return await recorded.recorded_person(batch)
 
         session = Session(played.terms, answers)
@@ -216,12 +292,11 @@ def trust(words: Sequence[str]) -> int:
     p.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR")
     p.add_argument("--forget", action="store_true", help="take the trust back")
     options = p.parse_args(list(words))
-    root = options.folder.resolve()
-    if not root.is_dir():
-        raise ConfigError(f"{root} is not a folder")
-    if not options.forget and not may_be_trusted(root, Path.home()):
+    root, store = folder(options.folder), TrustStore(user_paths().data / "trust.toml")
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - does not raise when there is none
+    if not options.forget and not may_be_trusted(root, home):
         raise ConfigError(f"{root} is your home folder or holds it; trust the project's own folder instead")
-    answer = TrustStore(user_paths().data / "trust.toml").answer(root, trusted=not options.forget)
+    answer = store.answer(root, trusted=not options.forget)
     print(plain(f"{'trusted' if answer.trusted else 'not trusted'}: {answer.root}"))
     for name in answer.entries:
         print(plain(f"  counts from now on: {name}"))

@@ -205,7 +205,8 @@ def settings(data: Mapping[str, Any]) -> Settings:
         on_reject=permissions.get("on_reject", "continue"),
         on_deny=permissions.get("on_deny", "continue"),
         environment=tuple(permissions.get("environment", ())),
-        checks={os.path.realpath(Path(p).expanduser()): tuple(argv) for p, argv in data.get("checks", {}).items()},
+        # not Path.expanduser: that raises for a user who does not exist
+        checks={os.path.realpath(os.path.expanduser(p)): tuple(v) for p, v in data.get("checks", {}).items()},  # noqa: PTH111
         ui=Ui(**data.get("ui", {})),
         keys=data.get("keys", {}),
     )

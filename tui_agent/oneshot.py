@@ -4,216 +4,250 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import aclosing
-from typing import Any, TextIO
+import textwrap
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from typing import Any
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.codec import to_json
-from tui_agent.core.diff import diff, unified
-from tui_agent.core.display import plain, sanitise
-from tui_agent.core.types import ApprovalRequest, Ask, Decision, RunArgv, RunScript, WriteBytes
+from tui_agent.core.display import label, plain
+from tui_agent.core.types import Receipt, RetryTick, WriteBytes
+from tui_agent.questions import view
 from tui_agent.session import Session
+from tui_agent.workspace.receipts import Blobs
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
+_OBJECT = 160
+"""Cells that a path or command may take in a status line; a question shows the whole of it."""
+
 
 def say(text: str) -> None:
-    """One line to the person, on stderr, nothing raw in it."""
+    """Words to the person, on stderr, nothing raw in them."""
     print(plain(text), file=sys.stderr, flush=True)
 
 
-def show(request: ApprovalRequest) -> str:
-    """What would happen, whole, as text: a diff, a command word by word, or a script."""
-    match request.effect:
-        case WriteBytes(path, base, new):
-            lines = unified(diff(base, new), path).splitlines()
-            return "\n".join(sanitise(line, "diff_line").plain for line in lines)
-        case RunArgv(argv):
-            return sanitise(list(argv), "argv").plain
-        case RunScript(script):
-            return sanitise(script, "command").plain
-    return plain(request.summary)
+async def run_once(session: Session, task: str, *, as_json: bool = False, quiet: bool = False) -> int:
+    """Carry out one task and print it; returns the exit code. `quiet`: nothing but the answer, questions and failures."""
+    started, first = time.monotonic(), len(session.events)
+    if not quiet:
+        say(banner(session))
+    with stopping_on_signals() as caught:
+        try:
+            last: ev.Event | None = None
+            async with aclosing(session.run(task)) as stream:
+                async for event in stream:
+                    for line in status_lines(event, last, session, quiet=quiet):
+                        print(line, file=sys.stderr, flush=True)
+                    last = event
+        except asyncio.CancelledError:
+            if not caught:
+                raise
+    # not the events that were yielded: a run that was stopped has its ending in the log only
+    events = [event for event in session.events[first:] if not isinstance(event, ev.Unknown)]
+    code = 128 + caught[0] if caught else fold.exit_code(events)
+    if as_json:
+        print(json.dumps(report(session.id, events, code)), flush=True)
+    elif text := answer(events).rstrip("\n"):
+        print(plain(text) if sys.stdout.isatty() else text, flush=True)
+    if not quiet:
+        say(closing_line(session.id, events, code, time.monotonic() - started))
+    for line in what_is_left(session, events):
+        say(f"tui-agent: {line}")
+    return code
 
 
-async def ask_nobody(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
-    """Without a terminal ask means deny."""
-    return tuple(Decision(r.id, "no", "there is no terminal to ask", "nobody") for r in batch)
+@contextmanager
+def stopping_on_signals() -> Iterator[list[int]]:
+    """Cancel the current task at the first signal; gives the list of those that came.
 
+    Later ones do not disturb the cleaning up, whose time is bounded. One that was ignored from outside (nohup)
+    stays ignored.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    caught: list[int] = []
 
-def terminal_asker() -> Ask | None:
-    """Ask on /dev/tty, never on stdin; None when there is no terminal to ask on."""
-    if not sys.stderr.isatty():
-        return None
+    def stop(number: int) -> None:
+        caught.append(number)
+        if len(caught) == 1:
+            task.cancel()
+
+    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in heard:
+        loop.add_signal_handler(number, stop, number)
     try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return None
-
-    async def ask(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
-        return await asyncio.to_thread(_ask_all, batch)
-
-    return ask
+        yield caught
+    finally:
+        for number in heard:
+            loop.remove_signal_handler(number)
 
 
-def _ask_all(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
-    decisions: list[Decision] = []
-    with open("/dev/tty", "r+b", buffering=0) as raw:  # noqa: PTH123 - unbuffered device
-        tty = _Tty(raw)
-        for number, request in enumerate(batch, 1):
-            if decisions and decisions[-1].answer == "stop":
-                decisions.append(Decision(request.id, "stop"))
-                continue
-            tty.write(f"\n{show(request)}\n")
-            decisions.append(_ask_one(tty, request, f"{number}/{len(batch)}"))
-    return tuple(decisions)
+# ------------------------------------------------------------------ while it runs
 
 
-class _Tty:
-    def __init__(self, raw: Any) -> None:
-        self._raw = raw
-
-    def write(self, text: str) -> None:
-        self._raw.write(text.encode("utf-8", "replace"))
-
-    def line(self, prompt: str) -> str | None:
-        """One line, None at the end of input."""
-        import termios  # noqa: PLC0415 - only on a terminal
-
-        termios.tcflush(self._raw.fileno(), termios.TCIFLUSH)  # what was typed before the question is no answer
-        self.write(prompt)
-        data = b""
-        while not data.endswith(b"\n"):
-            piece = self._raw.read(1)
-            if not piece:
-                return None
-            data += piece
-        return data.decode("utf-8", "replace").strip()
+def banner(session: Session) -> str:
+    """Who answers, where, and under which rules."""
+    terms, profile = session.terms, session.profile
+    modes = {"allow": "edits", "ask": "ask (--yes: edits)" if terms.yes else "ask", "deny": "read"}
+    who = f"{profile.name}/{profile.model}" if profile else "no model"
+    words = [who, f"in {session.root}", f"mode {modes[terms.settings.policy.table['write']]}"]
+    return "  ".join(["tui-agent", *words, *([] if terms.trusted else ["folder not trusted"])])
 
 
-def _ask_one(tty: _Tty, request: ApprovalRequest, count: str) -> Decision:
-    verb = "apply" if isinstance(request.effect, WriteBytes) else "run"
-    while True:
-        answer = tty.line(f"{verb}? {count}  y yes   n no   s skip   q stop  > ")
-        match (answer or "").lower():
-            case "y" | "yes":
-                return Decision(request.id, "yes")
-            case "n" | "no":
-                return Decision(request.id, "no", tty.line("why (Enter: no reason) > ") or "")
-            case "s" | "skip":
-                return Decision(request.id, "skip", tty.line("why (Enter: no reason) > ") or "")
-            case "q" | "stop":
-                return Decision(request.id, "stop")
-        if answer is None:
-            return Decision(request.id, "stop", "the terminal was closed")
-
-
-def status_line(event: ev.Event) -> str | None:
-    """What one event is on stderr; None for events that say nothing there."""
+def status_lines(event: ev.Event, last: ev.Event | None, session: Session, *, quiet: bool) -> Iterable[str]:
+    """What one event, which followed `last`, is on stderr: lines that are safe to print."""
     match event:
-        case ev.AssistantSaid(message) if message.calls and message.text:
-            return f"  {message.text}"
-        case ev.ToolDone(call, summary=summary, note=note, denied=denied, text=text, status=status):
-            line = f"  {summary or call.name}   {note}".rstrip()
-            return line if status == "applied" and not denied else f"{line}\n    {text.splitlines()[0] if text else ''}"
-        case ev.CheckDone():
-            head = f"  check  {' '.join(event.argv)}   {'ok' if event.passed else 'FAILED'}  {event.duration:.1f}s  unsandboxed"
-            return head if event.passed else f"{head}\n{event.output.rstrip()}"
-        case ev.Notice(text):
-            return f"  {text}"
         case ev.ProviderFailed(error):
-            return f"tui-agent: {error.message}"
-    return None
+            return [plain(f"tui-agent: {error.message}")]
+        case ev.CheckDone(passed=passed) if not (quiet and passed):
+            return check_lines(event)
+        case _ if quiet:
+            return []
+        case ev.AssistantSaid(message) if message.calls and message.text:
+            return [indented(message.text, 2)]
+        case ev.ToolDone():
+            return tool_lines(event, session)
+        case ev.Notice(text):
+            return [indented(text, 2)]
+        case RetryTick(attempt, left, error) if not (isinstance(last, RetryTick) and last.attempt == attempt):
+            return [plain(f"  {error.message}; trying again" + (f" in {left:.0f} s" if left else ""))]
+    return []
 
 
-def report(session: Session, events: list[ev.Event], code: int) -> dict[str, Any]:
+def check_lines(check: ev.CheckDone) -> Iterator[str]:
+    """A check with how it was confined, and its output when it failed."""
+    confined = "unsandboxed" if check.sandbox == "none" else f"sandbox {check.sandbox}"
+    result = "ok" if check.passed else "FAILED" if check.exit_code is None else f"FAILED (exit {check.exit_code})"
+    yield f"  check  {label(' '.join(check.argv), _OBJECT)}   {result}   {seconds(check.duration)}   {confined}"
+    if not check.passed:
+        yield indented(check.output, 4)
+
+
+def indented(text: str, by: int) -> str:
+    """Outside text of several lines, safe to print, `by` columns to the right."""
+    return textwrap.indent(plain(text.rstrip()), " " * by)
+
+
+def tool_lines(done: ev.ToolDone, session: Session) -> Iterator[str]:
+    """One action with its result; with its diff, too, when no person was shown it before."""
+    receipt = done.receipt
+    unseen = receipt is not None and receipt.path is not None and receipt.by != "key"
+    parts = [
+        f"  {label(done.summary or done.call.name, _OBJECT)}",
+        "" if done.denied else label(done.note, _OBJECT),
+        seconds(done.duration) if receipt is not None and receipt.exit_code is not None else "",
+        f"applied without a question ({label(receipt.by, _OBJECT)})" if receipt is not None and unseen else "",
+        "applied" if receipt is not None and receipt.path is not None and not unseen else "",
+    ]
+    yield "   ".join(filter(None, parts))
+    if done.status != "applied" or done.denied:
+        yield f"    {label(done.text.partition(chr(10))[0], 2 * _OBJECT)}"
+    elif receipt is not None and unseen:
+        yield written(receipt, session.folder / "blobs")
+
+
+def written(receipt: Receipt, copies: Path) -> str:
+    """What an edit did, from the copies that the session keeps of old and new bytes."""
+    blobs = Blobs(copies)
+    base, new = (None if name is None else blobs.get(name) for name in (receipt.before, receipt.after))
+    if (base is None) is (receipt.before is None) and (new is None) is (receipt.after is None):
+        return view(WriteBytes(receipt.path or "", base, new)).printed()
+    return "    (too large for the copies of this session, cannot be shown)"
+
+
+def seconds(duration: float) -> str:
+    """A duration in words: "12 ms", "1.8s", "3m 20s"."""
+    if duration < 1:
+        return f"{duration * 1000:.0f} ms"
+    return f"{duration:.1f}s" if duration < 60 else f"{duration // 60:.0f}m {duration % 60:.0f}s"
+
+
+# ------------------------------------------------------------------ what it came to
+
+
+def answer(events: Sequence[ev.Durable]) -> str:
+    """The last words of the model that were no remark beside an action; "" when there are none."""
+    said = next((e for e in reversed(events) if isinstance(e, ev.AssistantSaid)), None)
+    return said.message.text if said is not None and not said.message.calls else ""
+
+
+def ending(events: Sequence[ev.Durable]) -> ev.RunEnded:
+    """How the run ended."""
+    return next(e for e in reversed(events) if isinstance(e, ev.RunEnded))
+
+
+def report(session_id: str, events: Sequence[ev.Durable], code: int) -> dict[str, Any]:
     """The result as one JSON object."""
-    end = next((e for e in reversed(events) if isinstance(e, ev.RunEnded)), None)
-    totals = fold.totals(events)
+    end, totals = ending(events), fold.totals(events)
     return {
-        "status": end.reason.value if end else "failed",
-        "detail": end.detail if end else "",
+        "status": "refused" if code == 3 else end.reason.value,
+        "detail": end.detail,
         "answer": answer(events),
-        "check": end.check if end else "none",
+        "check": end.check,
         "unsandboxed": any(isinstance(e, ev.CheckDone) and e.sandbox == "none" for e in events),
-        "refused": [{"tool": e.call.name, "arguments": e.call.arguments, "by": e.denied} for e in fold.undone(events)],
+        "refused": [_refused(e) for e in fold.undone(events)],
         "files": {path: to_json(change) for path, change in fold.changes(events).items()},
-        "usage": {"input": totals.usage.input_tokens, "output": totals.usage.output_tokens, "cost": totals.cost},
-        "session": session.id,
+        "steps": end.steps,
+        "usage": {"in": totals.usage.input_tokens, "out": totals.usage.output_tokens, "cost": totals.cost},
+        "session": session_id,
         "exit_code": code,
     }
 
 
-def answer(events: list[ev.Event]) -> str:
-    """The last words of the model."""
-    said = next((e for e in reversed(events) if isinstance(e, ev.AssistantSaid) and e.message.text), None)
-    return said.message.text if said else ""
+def _refused(done: ev.ToolDone) -> dict[str, Any]:
+    named = {k: v for k, v in (done.call.arguments or {}).items() if k in {"path", "argv", "script"}}
+    return {"tool": done.call.name, **named, "by": done.denied, "why": done.text}
 
 
-async def run_once(session: Session, task: str, *, as_json: bool = False, out: TextIO | None = None) -> int:
-    """Carry out one task and print it; returns the exit code."""
-    out = out or sys.stdout
-    events: list[ev.Event] = []
-    caught: list[int] = []
-    task_now = asyncio.current_task()
-    loop = asyncio.get_running_loop()
-
-    def on_signal(number: int) -> Callable[[], None]:
-        def stop() -> None:
-            caught.append(number)
-            if task_now is not None:
-                task_now.cancel()
-
-        return stop
-
-    for number in SIGNALS:
-        loop.add_signal_handler(number, on_signal(number))
-    try:
-        async with aclosing(session.run(task)) as stream:
-            async for event in stream:
-                events.append(event)
-                if line := status_line(event):
-                    say(line)
-        code = fold.exit_code(events)
-    except asyncio.CancelledError:
-        if not caught:
-            raise
-        events = [e for e in session.events if not isinstance(e, ev.Unknown)]
-        code = 128 + caught[0]
-    finally:
-        for number in SIGNALS:
-            loop.remove_signal_handler(number)
-    if as_json:
-        out.write(json.dumps(report(session, events, code), ensure_ascii=False) + "\n")
-    elif text := answer(events):
-        out.write((plain(text) if out.isatty() else text).rstrip("\n") + "\n")
-    out.flush()
-    say(closing_line(session, events, code))
-    return code
+def closing_line(session_id: str, events: Sequence[ev.Durable], code: int, duration: float) -> str:
+    """What it came to, in one line."""
+    end, totals, changes = ending(events), fold.totals(events), fold.changes(events)
+    added, removed = sum(c.added for c in changes.values()), sum(c.removed for c in changes.values())
+    parts = [
+        end.reason.value.replace("_", " "),
+        f"{len(changes)} file{'s' * (len(changes) != 1)}  +{added} -{removed}" if changes else "no file changed",
+        f"{end.steps} step{'s' * (end.steps != 1)}  {seconds(duration)}",
+        f"{_count(totals.usage.input_tokens)} in  {_count(totals.usage.output_tokens)} out  {_price(totals.cost)}",
+        f"session {session_id}",
+        f"exit {code}",
+    ]
+    return f"  {'    '.join(parts)}"
 
 
-def closing_line(session: Session, events: list[ev.Event], code: int) -> str:
-    """What it came to, in one line, with the ending and the next step when something was left undone."""
-    end = next((e for e in reversed(events) if isinstance(e, ev.RunEnded)), None)
-    totals, changes = fold.totals(events), fold.changes(events)
-    tokens = f"{_count(totals.usage.input_tokens)} in  {_count(totals.usage.output_tokens)} out"
-    cost = "cost n/a" if totals.cost is None else f"${totals.cost:.4f}"
-    files = f"{len(changes)} file{'s' * (len(changes) != 1)} changed"
-    lines = [f"  {end.reason.value if end else 'failed'}  {files}  {tokens}  {cost}  session {session.id}  exit {code}"]
-    left = fold.undone(events)
-    if left:
-        what = ", ".join(e.summary or e.call.name for e in left)
-        lines.append(
-            f"tui-agent: not done, because it was not approved: {what}. Use --yes for edits, or a terminal to ask on."
-        )
-    if end is not None and end.check == "not run" and not left:
-        lines.append("tui-agent: the check was not run. Use --allow check, or trust the folder: tui-agent trust")
-    return "\n".join(lines)
+def what_is_left(session: Session, events: Sequence[ev.Durable]) -> Iterator[str]:
+    """What was not done or cannot be relied on, one sentence each, with the next step."""
+    end = ending(events)
+    unasked = [e for e in fold.undone(events) if e.denied == "nobody"]
+    others = [e for e in fold.undone(events) if e.denied != "nobody"]
+    if unasked:
+        count = f"{len(unasked)} action{'s' * (len(unasked) != 1)}"
+        flag = "--yes for edits in the folder, or " if not session.terms.yes else ""
+        yield f"{count} needed approval ({_names(unasked)}). Use {flag}a terminal to ask on."
+    if others:
+        yield f"not done, because it was refused or left out: {_names(others)}."
+    if end.check == "not run":
+        trusted = session.terms.trusted or session.terms.yes
+        yield f"the check was not run. Use --allow check{'' if trusted else ', or trust the folder: tui-agent trust'}."
+    if end.reason in fold.LIMITS:
+        yield f"stopped at a limit: {end.detail}."
+    if session.log.fault:
+        yield session.log.fault
+
+
+def _names(actions: Sequence[ev.ToolDone]) -> str:
+    return ", ".join(label(done.summary or done.call.name, _OBJECT) for done in actions)
 
 
 def _count(tokens: int | None) -> str:
     return "?" if tokens is None else f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens)
+
+
+def _price(cost: float | None) -> str:
+    return "cost n/a" if cost is None else f"${cost:.2f}" if cost == 0 or cost >= 0.1 else f"${cost:.4f}"

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.core.types import ConfigError
+
 PACKAGE = Path(__file__).resolve().parent
 
 PROJECT_DIR = ".tui_agent"
@@ -33,7 +35,11 @@ class Paths:
 
 
 def user_paths(env: Mapping[str, str] | None = None) -> Paths:
-    """The folders of the current user, from XDG variables or their defaults; `TUI_AGENT_HOME` moves all three."""
+    """The folders of the current user, from XDG variables or their defaults; `TUI_AGENT_HOME` moves all three.
+
+    Raises:
+        ConfigError: a folder follows from the home folder, and the user has none.
+    """
     env = os.environ if env is None else env
     if home := env.get("TUI_AGENT_HOME"):
         base = Path(home)
@@ -42,12 +48,23 @@ def user_paths(env: Mapping[str, str] | None = None) -> Paths:
     def xdg(name: str, default: str) -> Path:
         value = env.get(name, "")
         # the XDG specification says that a relative path is to be ignored
-        root = Path(value) if os.path.isabs(value) else Path(env.get("HOME") or "~").expanduser() / default  # noqa: PTH117
-        return root / "tui_agent"
+        if os.path.isabs(value):  # noqa: PTH117
+            return Path(value) / "tui_agent"
+        try:
+            return Path(env.get("HOME") or "~").expanduser() / default / "tui_agent"
+        except RuntimeError as error:
+            raise ConfigError(f"there is no home folder: set HOME, or {name} to an absolute path") from error
 
     return Paths(
         xdg("XDG_CONFIG_HOME", ".config"), xdg("XDG_DATA_HOME", ".local/share"), xdg("XDG_STATE_HOME", ".local/state")
     )
+
+
+def tilde(path: Path, env: Mapping[str, str]) -> str:
+    """A path as people write it, with their home folder as `~`."""
+    home = env.get("HOME", "")
+    text = str(path)
+    return f"~{text[len(home) :]}" if home and home != "/" and text.startswith(f"{home}/") else text
 
 
 def own_file(name: str) -> Path:

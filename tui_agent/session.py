@@ -23,6 +23,7 @@ from tui_agent.core import fold
 from tui_agent.core.check import Check
 from tui_agent.core.log import FileLog
 from tui_agent.core.loop import Agent, run
+from tui_agent.core.policy import pattern_fault
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import Ask, ConfigError, Emit, Model, StopReason, ToolSpec, Usage
 from tui_agent.paths import Paths
@@ -57,9 +58,12 @@ class Terms:
 
 
 def _pattern(terms: Terms) -> tuple[str, ...]:
-    """The check as a pattern that may run code nobody saw, when `--allow check` was given."""
-    argv = terms.settings.check_for(terms.root)
-    return (shlex.join(argv),) if terms.allow_check and argv else ()
+    """The check as a pattern that may run code nobody saw, when `--allow check` was given.
+
+    One that is no pattern (a program by its path) is not for the model to run: it still runs by itself after edits.
+    """
+    argv = terms.settings.check_for(terms.root) if terms.allow_check else None
+    return (pattern,) if argv and not pattern_fault(pattern := shlex.join(argv)) else ()
 
 
 class Session:
@@ -102,6 +106,12 @@ class Session:
         """Whether the last run ended with a passed check."""
         ends = [e for e in self.events if isinstance(e, ev.RunEnded)]
         return bool(ends) and ends[-1].reason is StopReason.VERIFIED
+
+    @property
+    def holds_unseen_edits(self) -> bool:
+        """Whether an edit was allowed by a flag or a rule, so that no person saw it."""
+        receipts = (event.receipt for event in self.events if isinstance(event, ev.ToolDone))
+        return any(receipt is not None and receipt.path is not None and receipt.by != "key" for receipt in receipts)
 
     def child_environment(self) -> dict[str, str]:
         """The environment of every program that is started: an allow-list, never a key."""
@@ -166,8 +176,10 @@ class Session:
             output = result.error or result.output
             return ev.CheckDone(argv, result.exit_code, output, result.duration)
 
-        asks: Literal["always", "unseen", "never"] = "never" if self.terms.allow_check else "unseen"
-        if not self.terms.trusted and not self.terms.allow_check:
+        asks: Literal["always", "unseen", "never"] = "unseen"
+        if self.terms.allow_check:
+            asks = "never"
+        elif not self.terms.trusted or self.holds_unseen_edits:
             asks = "always"
         return Check(argv, go, asks=asks)
 

@@ -530,3 +530,15 @@ def test_branch_is_read_from_the_file(tmp_path: Path) -> None:
     assert branch_of(tmp_path) == "a/b"
     (tmp_path / ".git" / "HEAD").write_text("0123456789abcdef\n", encoding="utf-8")
     assert branch_of(tmp_path) == "01234567"
+
+
+async def test_an_app_that_ends_with_a_question_open_does_not_hang(tmp_path: Path) -> None:
+    reply = {"calls": [{"name": "write_file", "arguments": {"path": "a.txt", "content": "x\n"}}]}
+    async with asyncio.timeout(20):
+        async with running(tmp_path, scripted([reply])) as (app, pilot):
+            await send(app, pilot, "write")
+            await until(lambda: isinstance(app.screen, ApprovalScreen))
+            log = app.session.log
+            app.exit(0)
+    assert isinstance(log.events[-1], ev.RunEnded)
+    assert not (tmp_path / "work" / "a.txt").exists()

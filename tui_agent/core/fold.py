@@ -161,7 +161,7 @@ def plan(events: Iterable[AnyEvent]) -> tuple[tuple[str, str], ...]:
     return items
 
 
-_LIMITS = {
+LIMITS = {
     StopReason.STEP_LIMIT,
     StopReason.CONTEXT_LIMIT,
     StopReason.TOKEN_LIMIT,
@@ -169,6 +169,7 @@ _LIMITS = {
     StopReason.REPEATED,
     StopReason.INVALID,
 }
+"""The endings at a limit."""
 
 
 def undone(events: Iterable[AnyEvent]) -> list[ev.ToolDone]:
@@ -204,4 +205,4 @@ def exit_code(events: Sequence[AnyEvent]) -> int:
     check = next((e for e in reversed(events) if isinstance(e, ev.CheckDone)), None)
     if end.check in {"failed", "not run"} or (check is not None and not check.passed):
         return 2
-    return 4 if end.reason in _LIMITS else 0
+    return 4 if end.reason in LIMITS else 0

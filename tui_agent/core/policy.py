@@ -40,7 +40,8 @@ ROWS: tuple[PermissionClass, ...] = ("read", "search", "write", "run", "git", "s
 _STRICTNESS: Mapping[Permission, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
-def _pattern_fault(pattern: object) -> str:
+def pattern_fault(pattern: object) -> str:
+    """Why something cannot be a pattern of commands, in words that follow it; "" when it can."""
     if not isinstance(pattern, str) or not pattern.strip(" \t"):
         return "is not a command"
     try:
@@ -95,7 +96,7 @@ class Policy:
             if not isinstance(patterns, list | tuple):
                 raise ConfigError(f"permissions.{name} must be a list of patterns, not {patterns!r}")
             for pattern in patterns:
-                if fault := _pattern_fault(pattern):
+                if fault := pattern_fault(pattern):
                     raise ConfigError(f"permissions.{name}: {pattern!r} {fault}")
             object.__setattr__(self, name, tuple(patterns))
 

@@ -18,7 +18,7 @@ from tui_agent.core.profile import Profile
 from tui_agent.core.types import AgentError, ConfigError, Model
 from tui_agent.demo import PROFILE
 from tui_agent.demo import model as demo_model
-from tui_agent.paths import Paths, own_file
+from tui_agent.paths import Paths, own_file, tilde
 from tui_agent.providers import list_models
 from tui_agent.session import Session, Terms
 from tui_agent.trust import ENTRIES, TrustStore, found, may_be_trusted
@@ -136,8 +136,10 @@ class AgentApp(App[int], inherit_bindings=False):
         known = store.look(self.begin.root)
         if known.changed or not known.asked:
             entries = [ENTRIES[name] + (" (changed)" if name in known.changed else "") for name in found(known.root)]
-            allowed = may_be_trusted(known.root, Path.home())
-            answer = await self.push_screen_wait(TrustCard(known.root, entries, allowed=allowed))
+            allowed = may_be_trusted(known.root, Path(self.begin.environment.get("HOME") or Path.home()))
+            answer = await self.push_screen_wait(
+                TrustCard(tilde(known.root, self.begin.environment), entries, allowed=allowed)
+            )
             if answer == "quit":
                 return False
             try:

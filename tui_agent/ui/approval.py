@@ -516,8 +516,8 @@ class ApprovalScreen(ModalScreen[Decisions]):
 
     def withdraw(self) -> None:
         """Nobody can answer any more: close with stop for everything that is not decided."""
-        if self._over or self not in self.app.screen_stack:
-            return
+        if self._over or not self.app.is_running or self not in self.app.screen_stack:
+            return  # an app that shuts down takes its screens with it; popping one then never ends
         while self.app.screen is not self:  # a help page, say; dismiss always takes the top screen
             self.app.screen.dismiss(None)
         self._close(self._stopped("nobody"))

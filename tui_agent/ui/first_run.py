@@ -23,6 +23,7 @@ from textual.widgets.option_list import Option
 from tui_agent.config import presets, save_profile
 from tui_agent.core.display import label, plain
 from tui_agent.core.types import AgentError, ConfigError
+from tui_agent.paths import tilde
 from tui_agent.ui.field import Field
 
 ListModels = Callable[[Mapping[str, Any]], Awaitable[Sequence[str]]]
@@ -118,7 +119,7 @@ class FirstRun(ModalScreen[str | None]):
             field=None,
             note=note
             or "Keys are read from the variable each time. They are never written to disk.\n"
-            f"Config will be {plain(str(self._file), 'path')}",
+            f"Config will be {plain(tilde(self._file, self._environment), 'path')}",
             keys="↑↓ choose   Enter continue   Esc quit",
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
 from rich.text import Text
@@ -18,11 +17,11 @@ from tui_agent.core.display import plain
 TrustAnswer: TypeAlias = Literal["trust", "restricted", "quit"]
 
 
-def trust_text(root: Path, entries: Sequence[str], *, allowed: bool) -> Text:
+def trust_text(root: str, entries: Sequence[str], *, allowed: bool) -> Text:
     """What is asked, as text; `entries` are the project files that would count."""
     text = Text()
     text.append("Do you trust this folder?\n", "bold")
-    text.append(plain(str(root), "path") + "\n\n")
+    text.append(plain(root, "path") + "\n\n")
     if entries:
         text.append("It wants to add:\n")
         for entry in entries:
@@ -53,7 +52,7 @@ class TrustCard(ModalScreen[TrustAnswer]):
         Binding("q,ctrl+c,ctrl+q", "answer('quit')"),
     ]
 
-    def __init__(self, root: Path, entries: Sequence[str], *, allowed: bool) -> None:
+    def __init__(self, root: str, entries: Sequence[str], *, allowed: bool) -> None:
         super().__init__()
         self._text = trust_text(root, entries, allowed=allowed)
         self._allowed = allowed

@@ -86,6 +86,7 @@ class Workspace:
         self._prefix, self._count = os.urandom(4).hex(), itertools.count(1)
         self._effects = Effects(self._disk, self._memory, run, numbers, self._id)
         self._complete: set[str] = set()
+        self._unseen_edits = False
         self._failed: Counter[str] = Counter()
         self._disk.sweep()
 
@@ -189,8 +190,15 @@ class Workspace:
     # -------------------------------------------------------------- decide and commit
 
     def decide(self, request: ApprovalRequest) -> Verdict:
-        """What the policy says to a prepared request."""
-        return policy.decide(request.policy, self.permissions)
+        """What the policy says to a prepared request.
+
+        Once an edit was allowed unasked, the folder may hold code that nobody saw: for the rest of its batch, too.
+        """
+        unseen = self._unseen_edits or self.permissions.unseen_edits
+        verdict = policy.decide(request.policy, replace(self.permissions, unseen_edits=unseen))
+        if isinstance(request.effect, WriteBytes) and verdict.permission == "allow":
+            self._unseen_edits = True
+        return verdict
 
     async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
         """Carry out an approved request after comparing its base again, or say why it was not."""
@@ -203,7 +211,7 @@ class Workspace:
         if outcome.status == "applied" and as_approved(request.effect, outcome.receipt):
             self._complete.add(request.id)
         if outcome.status == "applied" and isinstance(request.effect, WriteBytes) and decision.by != "key":
-            self.permissions = replace(self.permissions, unseen_edits=True)  # from here on nobody saw what may run
+            self._unseen_edits = True  # from here on nobody saw what may run
         return outcome
 
     async def call(self, name: str, arguments: object) -> Outcome:

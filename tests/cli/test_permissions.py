@@ -1,0 +1,199 @@
+"""What one task may do without a terminal: nothing, unless a flag or the person's own configuration says so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import CANARY, Shell
+from tests.cli.server import Calls, Text, call, serving
+from tui_agent.config import Settings
+from tui_agent.core.types import ApprovalRequest, Decision
+from tui_agent.demo import PROFILE
+from tui_agent.paths import Paths
+from tui_agent.providers.scripted import scripted
+from tui_agent.session import Session, Terms
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir())
+
+
+EDIT = call("write_file", path="a.txt", content="a\n")
+
+
+@pytest.mark.parametrize("stdin", ["closed", "/dev/null", "y"])
+def test_without_a_terminal_ask_means_deny(shell: Shell, stdin: str) -> None:
+    command = [sys.executable, "-m", "tui_agent", "-p", "write a.txt"]
+    if stdin == "closed":
+        command = ["sh", "-c", '"$@" <&-', "sh", *command]
+    with serving(EDIT, Text("I could not.")) as server:
+        shell.use(server.url)
+        done = subprocess.run(
+            command,
+            cwd=shell.work,
+            env=shell.environment({}),
+            **({"input": b"y\n" * 20} if stdin == "y" else {"stdin": subprocess.DEVNULL}),
+            capture_output=True,
+            timeout=30,
+            check=False,
+            start_new_session=True,
+        )
+    assert done.returncode == 3, done.stderr
+    assert done.stdout == b"I could not.\n"
+    assert b"needed approval (create  a.txt  +1 -0)" in done.stderr
+    assert server.told() == ["denied by the policy (nobody to ask: table: write = ask). Do not try it again."]
+    assert names(shell.work) == []
+
+
+def test_yes_is_for_edits_inside_the_folder_and_for_nothing_else(shell: Shell) -> None:
+    hooks = shell.work / ".git/hooks"
+    hooks.mkdir(parents=True)
+    outside = shell.base / "outside.txt"
+    everything = Calls(
+        (
+            ("write_file", {"path": "inside.txt", "content": "in\n"}),
+            ("write_file", {"path": ".git/hooks/pre-commit", "content": "#!/bin/sh\n"}),
+            ("run_shell", {"script": "touch shell.txt"}),
+            ("run_command", {"argv": ["touch", "command.txt"]}),
+            ("run_command", {"argv": ["curl", "http://127.0.0.1:9/"]}),
+            ("write_file", {"path": str(outside), "content": "out\n"}),
+            ("write_file", {"path": "../outside.txt", "content": "out\n"}),
+        )
+    )
+    with serving(everything, Text("One of seven.")) as server:
+        shell.use(server.url)
+        done = shell.run("--yes", "-p", "do all")
+    assert done.code == 3, done.err
+    assert (shell.work / "inside.txt").read_text() == "in\n"
+    assert names(shell.work) == [".git", "inside.txt"]
+    assert names(hooks) == []
+    assert not outside.exists()
+    assert "shell  touch shell.txt" in done.err
+    assert [text.split(":")[0].split(" ")[0] for text in server.told()].count("applied") == 1
+
+
+def test_an_edit_that_nobody_is_asked_about_is_shown(shell: Shell) -> None:
+    shell.write("a.txt", "one\ntwo\n")
+    edit = call("edit_file", path="a.txt", old="two\n", new="three\n")
+    with serving(call("read_file", path="a.txt"), edit, Text("Done.")) as server:
+        shell.use(server.url)
+        done = shell.run("--yes", "-p", "edit")
+    assert done.code == 0, done.err
+    assert "edit  a.txt  +1 -1   applied without a question (flag: --yes)" in done.err
+    assert "    -two\n    +three\n" in done.err
+
+
+def test_code_that_nobody_saw_is_not_run(shell: Shell) -> None:
+    # pytest is allowed in a trusted folder, but not once --yes let an edit through: not even in the same reply
+    code = "from pathlib import Path\nPath('owned').touch()\n"
+    both = Calls((("write_file", {"path": "conftest.py", "content": code}), ("run_command", {"argv": ["pytest"]})))
+    with serving(both, call("run_command", argv=["pytest", "-q"]), Text("No.")) as server:
+        shell.use(server.url)
+        shell.run("trust")
+        done = shell.run("--yes", "-p", "test it")
+    assert done.code == 3, done.err
+    assert (shell.work / "conftest.py").exists()
+    assert not (shell.work / "owned").exists()
+    assert "code nobody saw" in server.told()[1]
+
+
+def test_allow_check_runs_the_check_of_the_persons_config(shell: Shell) -> None:
+    with serving(EDIT, Text("Done.")) as server:
+        shell.use(server.url, f"[checks]\n'{shell.work}' = ['touch', 'checked']")
+        done = shell.run("--yes", "--allow", "check", "--json", "-p", "write")
+    assert done.code == 0, done.err
+    assert (shell.work / "checked").exists()
+    assert done.json["unsandboxed"] is True
+    assert "check  touch checked   ok" in done.err
+    assert "unsandboxed" in done.err
+
+
+def test_the_check_of_a_project_never_counts(shell: Shell) -> None:
+    shell.write(".tui_agent/config.toml", f"[checks]\n'{shell.work}' = ['touch', 'owned']\n")
+    with serving(EDIT, Text("Done.")) as server:
+        shell.use(server.url)
+        shell.run("trust")
+        done = shell.run("--yes", "--allow", "check", "-p", "write")
+    assert not (shell.work / "owned").exists()
+    assert "checks" in done.err
+
+
+def test_a_folder_counts_from_the_moment_it_is_trusted(shell: Shell) -> None:
+    shell.write(".tui_agent/config.toml", "[profiles.local]\nmodel = 'theirs'\n")
+    with serving(Text("hi")) as server:
+        shell.use(server.url)
+        before = shell.run("-p", "hi")
+        trusted = shell.run("trust")
+        after = shell.run("-p", "hi")
+        shell.write(".tui_agent/config.toml", "[profiles.local]\nmodel = 'changed'\n")
+        changed = shell.run("-p", "hi")
+        shell.run("trust", "--forget")
+        forgotten = shell.run("-p", "hi")
+    assert [body["model"] for body in server.bodies] == ["m", "theirs", "m", "m"]
+    assert "folder not trusted" in before.err
+    assert "folder not trusted" not in after.err
+    assert trusted.out == f"trusted: {shell.work}\n  counts from now on: config\n"
+    assert "config changed since you trusted it" in changed.err
+    assert "folder not trusted" in forgotten.err
+    assert (shell.data / "trust.toml").stat().st_mode & 0o777 == 0o600
+
+
+def test_home_cannot_be_trusted(shell: Shell) -> None:
+    assert shell.run("trust", cwd=shell.home).code == 5
+    assert shell.run("trust", str(shell.base)).code == 5
+
+
+def test_in_an_untrusted_folder_nothing_is_run(shell: Shell) -> None:
+    with serving(call("run_command", argv=["pytest"]), Text("No.")) as server:
+        shell.use(server.url)
+        done = shell.run("-p", "test")
+    assert done.code == 3
+    assert "the folder is not trusted" in server.told()[0]
+
+
+def test_a_command_sees_no_key(shell: Shell) -> None:
+    with serving(call("run_command", argv=["env"]), Text("no")) as server:
+        shell.use(
+            server.url,
+            "[permissions]\nrun = 'allow'\nenvironment = ['MY_*']",
+            'api_key_env = "MY_KEY"\n',
+        )
+        shell.run("trust")
+        done = shell.run(
+            "-p", "env", env={"MY_KEY": CANARY, "MY_COPY": f"x{CANARY}", "OPENAI_API_KEY": CANARY, "MY_OTHER": "1"}
+        )
+    assert done.code == 0, done.err
+    assert server.headers[0]["authorization"] == f"Bearer {CANARY}"
+    (told,) = server.told()
+    assert "MY_OTHER=1" in told
+    assert CANARY not in told
+
+
+async def test_an_unseen_edit_counts_in_every_later_run_of_its_session(shell: Shell) -> None:
+    asked: list[str] = []
+
+    async def ask(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
+        asked.extend(request.call.name for request in batch)
+        return tuple(Decision(request.id, "yes") for request in batch)
+
+    def edit(path: str) -> dict[str, object]:
+        return {"calls": [{"name": "write_file", "arguments": {"path": path, "content": "x\n"}}]}
+
+    paths = Paths(shell.base / "config", shell.base / "data", shell.base / "state")
+    settings = Settings(checks={str(shell.work): ("true",)})
+    session = Session(Terms(shell.work, settings, paths, trusted=True), ask)
+    session.use(scripted([edit("a"), {"text": "1"}, edit("b"), {"text": "2"}, edit("c"), {"text": "3"}]), PROFILE)
+    asking = session.workspace.permissions
+    for policy in (asking, replace(asking, cli_yes=True), asking):
+        session.workspace.permissions = policy
+        async with aclosing(session.run("edit")) as events:
+            async for _ in events:
+                pass
+        asked.append("end")
+    assert asked == ["write_file", "end", "check", "end", "write_file", "check", "end"]
