@@ -143,7 +143,7 @@ def test_names_in_the_tree_and_of_the_folder(home: Home) -> None:
     os.symlink("no\x1b[2Jwhere\u202e", folder / "link")  # noqa: PTH211
     home.script(say("hello"))
     with Terminal(home, ["--cwd", str(folder)], size=(120, 60)) as t:
-        t.wait_for("Do you trust this folder?")
+        t.wait_for("Do you trust this folder?", "q quit")
         t.send("r")
         t.ready().wait_for("FILES", "link")
         t.send(TAB + TAB)  # into the tree
