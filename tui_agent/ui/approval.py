@@ -336,8 +336,9 @@ class ApprovalScreen(ModalScreen[Decisions]):
         else:
             summary += [Content.styled(what.facts, dim), Content.styled(self._where, dim)]
         reason = sanitise(" ".join(self.request.reason.split()), "text").plain
-        said = Content.styled(f"model: {reason}", dim).wrap(width) if reason else []
-        room = 2 if self.app.size.height >= 24 else 1
+        rows = self.app.size.height
+        said = Content.styled(f"model: {reason}", dim).wrap(width) if reason and rows >= 16 else []
+        room = 2 if rows >= 24 else 1
         if len(said) > room:
             said = [*said[: room - 1], Content.assemble(said[room - 1][: width - 1], "…")]
         floors = [plain(floor, "text") for floor in self.request.policy.floors]
