@@ -23,7 +23,7 @@ from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from tui_agent.core.display import plain, sanitise
+from tui_agent.core.display import Shown, sanitise
 from tui_agent.core.types import (
     Answer,
     ApprovalRequest,
@@ -59,45 +59,59 @@ _SCROLLS = {
 }
 _HUNKS = {"right_square_bracket": 1, "left_square_bracket": -1}
 _COMMANDS = {*_SCROLLS, *_HUNKS, "z", "escape"}
+_DIM = "dim"
+_ESCAPE = "bold reverse $text-warning"
+_WARNS = {
+    "bidi": "text that changes direction",
+    "combining": "stacked marks",
+    "control": "control characters",
+    "edge-space": "blanks at an end",
+    "invalid": "bytes that are no text",
+    "invisible": "invisible characters",
+    "line-endings": "unusual line endings",
+    "long": "very long",
+    "mixed-script": "letters of mixed scripts",
+    "multi-line": "several lines",
+    "non-ascii-space": "unusual blanks",
+    "padding": "blanks that push text away",
+    "userinfo": "a user name in the address",
+    "whitespace-only": "only blanks",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A request in the dialog's words. Every text is safe to show."""
+    """A request in the dialog's words. `what` is sanitised, the rest is our own text."""
 
     title: str
     verb: str
-    what: str
     yes: str
+    what: Shown = Shown(())
     facts: str = ""
-    warns: frozenset[str] = frozenset()
 
 
-def subject(effect: Effect, tool: str = "") -> Subject:
+def subject(effect: Effect) -> Subject:
     """Describe what an effect will do."""
     match effect:
         case WriteBytes(path=path, base=base, new=new):
-            shown = sanitise(path, "path")
-            title, verb = (
-                ("Create this file?", "create")
-                if base is None
-                else ("Delete this file?", "delete")
-                if new is None
-                else ("Apply this edit?", "edit")
-            )
-            return Subject(title, verb, shown.plain, "delete" if new is None else "apply", warns=shown.warns)
+            what = sanitise(path, "path")
+            if base is None:
+                return Subject("Create this file?", "create", "apply", what)
+            if new is None:
+                return Subject("Delete this file?", "delete", "delete", what)
+            return Subject("Apply this edit?", "edit", "apply", what)
         case RunArgv(timeout=timeout):
-            return Subject("Run this command?", "run", "", "run", f"no shell · at most {timeout:g} s")
+            return Subject("Run this command?", "run", "run", facts=f"no shell · at most {timeout:g} s")
         case RunScript(timeout=timeout):
-            return Subject("Run this shell script?", "shell", "", "run", f"by /bin/sh · at most {timeout:g} s")
-        case ReadFile(path=path):
-            return Subject("Read this file?", "read", plain(path, "path"), "allow")
-        case ListFiles(path=path):
-            return Subject("List this folder?", "list", plain(path, "path"), "allow")
+            return Subject("Run this shell script?", "shell", "run", facts=f"by /bin/sh · at most {timeout:g} s")
+        case ReadFile():
+            return Subject("Read this file?", "read", "allow")
+        case ListFiles():
+            return Subject("List this folder?", "list", "allow")
         case SearchText(path=path):
-            return Subject("Search here?", "search", plain(path, "path"), "allow")
+            return Subject("Search here?", "search", "allow", sanitise(path, "path"))
         case SetPlan():
-            return Subject("Accept this plan?", "plan", "", "accept")
+            return Subject("Accept this plan?", "plan", "accept")
     raise TypeError(f"no dialog for {effect!r}")
 
 
@@ -117,6 +131,11 @@ def body(effect: Effect) -> WrapView:
         case ReadFile(path=path) | ListFiles(path=path):
             return TextView(sanitise(path, "path"))
     raise TypeError(f"no dialog for {effect!r}")
+
+
+def styled(shown: Shown, style: str = "") -> Content:
+    """A sanitised text; what stands for something else looks different."""
+    return Content.assemble(*((span.text, style if span.style == "plain" else _ESCAPE) for span in shown.spans))
 
 
 def flow(parts: list[Content], width: int, gap: str = "   ") -> list[Content]:
@@ -190,7 +209,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
         self._again = False
         self._asking: Answer | None = None
         self._held: events.Key | None = None
-        self._closed = False
+        self._over = False
         self._full = False
         self._timer: Timer | None = None
         self._footer = ""
@@ -202,11 +221,14 @@ class ApprovalScreen(ModalScreen[Decisions]):
         with Vertical(id="approval"):
             for name in ("reason", "summary", "warnings"):
                 yield Static(id=name, markup=False)
-            yield Vertical(id="body")
+            with Vertical(id="body"):
+                yield self._view
             yield Static(id="info", markup=False)
             yield Static(id="keys", markup=False)
             yield Input(id="why", disabled=True)
-        yield Static(f"too small to approve: needs {MIN_COLUMNS}x{MIN_ROWS}   Esc no and stop", id="small", markup=False)
+        yield Static(
+            f"too small to approve: needs {MIN_COLUMNS}x{MIN_ROWS}   Esc no and stop", id="small", markup=False
+        )
 
     # -------------------------------------------------------------- facts
 
@@ -253,12 +275,13 @@ class ApprovalScreen(ModalScreen[Decisions]):
 
     # -------------------------------------------------------------- showing
 
-    async def on_mount(self) -> None:
-        """Show the first request."""
-        await self._show()
+    def on_mount(self) -> None:
+        """The first request is composed; the dialog is deaf until it was painted and a while longer."""
+        self._update()
+        self.call_after_refresh(self._painted)
 
-    async def _show(self) -> None:
-        """Show the present request; the dialog is deaf until it was painted and a while longer."""
+    async def _show_next(self) -> None:
+        """Show the next request, deaf like the first."""
         self.arming.hide()
         self._again = False
         effect = self.request.effect
@@ -285,7 +308,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
 
     def _update(self) -> None:
         """Write all texts, fit the view between them, and wait for the next change of state."""
-        if self._closed or not self.is_mounted:
+        if self._over or not self.is_mounted:
             return
         columns, rows = self.app.size
         self.set_class(self.too_small, "-small")
@@ -321,31 +344,33 @@ class ApprovalScreen(ModalScreen[Decisions]):
         return len(lines)
 
     def _texts(self, width: int) -> dict[str, list[Content]]:
-        view, what = self._view, self._subject
-        dim, bold = "$text-muted", "bold"
-        summary = [Content.styled(what.verb, dim), Content.styled(what.what, bold)]
+        view, what, request = self._view, self._subject, self.request
+        summary = [Content.styled(what.verb, _DIM), styled(what.what, "bold")]
         if isinstance(view, DiffView):
             more = "" if view.complete else "…"
             counts = (f"+{view.added:,}{more}", "$text-success"), " ", (f"-{view.removed:,}{more}", "$text-error")
             summary.append(Content.assemble(*counts))
             if view.hunks:
-                summary.append(Content.styled(f"hunk {view.hunk}/{len(view.hunks)}{more}", dim))
+                summary.append(Content.styled(f"hunk {view.hunk}/{len(view.hunks)}{more}", _DIM))
         else:
-            summary += [Content.styled(what.facts, dim), Content.styled(self._where, dim)]
-        reason = sanitise(" ".join(self.request.reason.split()), "text").plain
-        said = Content.styled(f"model: {reason}", dim).wrap(width) if reason else []
-        room = 2 if self.app.size.height >= 24 else 1
-        if len(said) > room:
-            said = [*said[: room - 1], Content.assemble(said[room - 1][: width - 1], "…")]
-        floors = [plain(floor, "text") for floor in self.request.policy.floors]
-        warnings = ", ".join([*floors, *sorted(view.warns | what.warns)])
-        info = [Content.styled(seen_line(view, again=self._again), "$text-warning" if self._again else dim)]
-        if self._after and isinstance(self.request.effect, WriteBytes):
-            info.append(Content.styled(f"after applying: {self._after}", dim))
+            summary += [Content.styled(what.facts, _DIM), Content.styled(self._where, _DIM)]
+        said: list[Content] = []
+        if request.reason:
+            reason = sanitise(" ".join(request.reason.split()), "text")
+            room = 2 if self.app.size.height >= 24 else 1
+            said = Content.assemble(("model: ", _DIM), styled(reason, _DIM)).wrap(width)
+            if len(said) > room:
+                said = [*said[: room - 1], Content.assemble(said[room - 1][: width - 1], "…")]
+        warnings = [styled(sanitise(floor, "title"), "$text-warning") for floor in request.policy.floors]
+        names = sorted(view.warns | what.what.warns)
+        warnings += [Content.styled(_WARNS.get(name, name), "$text-warning") for name in names]
+        info = [Content.styled(seen_line(view, again=self._again), "$text-warning" if self._again else _DIM)]
+        if self._after and isinstance(request.effect, WriteBytes):
+            info.append(Content.styled(f"after applying: {self._after}", _DIM))
         return {
             "reason": said,
             "summary": flow(summary, width),
-            "warnings": flow([Content.styled(f"look closely: {warnings}", "$text-warning")], width) if warnings else [],
+            "warnings": flow([Content.styled("look closely:", "$text-warning"), *warnings], width) if warnings else [],
             "info": flow(info, width),
             "keys": self._keys(width) if self._asking is None else [],
         }
@@ -361,7 +386,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
         if not narrow:
             keys.append(("z", "full"))
         lines = flow([Content.assemble((key, "bold $text-accent"), f" {label}") for key, label in keys], width)
-        return lines if self.armed else [Content.styled("wait…", "$text-muted"), *[Content("")] * (len(lines) - 1)]
+        return lines if self.armed else [Content.styled("wait…", _DIM), *[Content("")] * (len(lines) - 1)]
 
     # -------------------------------------------------------------- time
 
@@ -370,7 +395,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
             self._timer.stop()
             self._timer = None
         wait = self.arming.wakes(self._clock())
-        if wait is not None and not self._closed:
+        if wait is not None and not self._over:
             self._timer = self.set_timer(wait + 0.001, self.tick)
 
     async def tick(self) -> None:
@@ -384,7 +409,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
 
     async def on_key(self, event: events.Key) -> None:
         """Answer, scroll, or give the key to the composer."""
-        if self._closed:  # it was on its way when the last answer was given
+        if self._over:  # it was on its way when the last answer was given
             event.stop()
             await self._draft(event)
         elif event.key == "ctrl+c":
@@ -494,7 +519,7 @@ class ApprovalScreen(ModalScreen[Decisions]):
             missing = [d.request_id for d in self._decisions if d.answer != "yes"]
             lost = [name for name in self.request.depends_on if name in missing]
             if not lost:
-                await self._show()
+                await self._show_next()
                 return
             self._decisions.append(Decision(self.request.id, "skip", "its base was not applied", by="rule"))
         self._close(tuple(self._decisions))
@@ -505,14 +530,14 @@ class ApprovalScreen(ModalScreen[Decisions]):
         return (*self._decisions, *(Decision(request.id, "stop", by=by) for request in left))
 
     def _close(self, decisions: Decisions) -> None:
-        if not self._closed:
-            self._closed = True
+        if not self._over:
+            self._over = True
             self.dismiss(decisions)
             self._on_result(decisions)
 
     def withdraw(self) -> None:
         """Nobody can answer any more: close with stop for everything that is not decided."""
-        if self._closed or self not in self.app.screen_stack:
+        if self._over or self not in self.app.screen_stack:
             return
         while self.app.screen is not self:  # a help page, say; dismiss always takes the top screen
             self.app.screen.dismiss(None)
@@ -520,8 +545,8 @@ class ApprovalScreen(ModalScreen[Decisions]):
 
     def on_unmount(self) -> None:
         """The application ends while the dialog is open: that is no answer, so it is stop."""
-        if not self._closed:
-            self._closed = True
+        if not self._over:
+            self._over = True
             self._on_result(self._stopped("nobody"))
 
 
