@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -17,6 +18,7 @@ from textual.app import App
 
 from tui_agent.core.types import ApprovalRequest, PolicyRequest, ToolCall, WriteBytes
 from tui_agent.ui.approval import ApprovalScreen, ask_on_screen
+from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.wrap_view import WrapView
 
 STYLES = Path(__file__).parents[1] / "styles" / "approval.tcss"
@@ -30,7 +32,7 @@ class Host(App[None]):
 
 def proposal(lines: int, share: float) -> WriteBytes:
     """A file of `lines` lines of which a `share` is replaced, scattered."""
-    dice = random.Random(lines)  # noqa: S311 - a fixed sequence
+    dice = random.Random(lines)
     old = [f"    value_{n} = compute({n}, {dice.random()})\n" for n in range(lines)]
     new = [line.replace("compute", "derive") if dice.random() < share else line for line in old]
     return WriteBytes("src/big.py", "".join(old).encode(), "".join(new).encode())
@@ -48,9 +50,14 @@ async def drawn(view: WrapView, act: Callable[[], object]) -> float:
     """Seconds from an action to the next drawn row."""
     rows, start = view.drawn, perf_counter()
     act()
-    while view.drawn == rows and perf_counter() - start < 1:
-        await asyncio.sleep(0)
+    await until(lambda: view.drawn > rows or perf_counter() - start > 1)
     return perf_counter() - start
+
+
+async def until(ready: Callable[[], bool]) -> None:
+    """Wait in single turns of the event loop."""
+    while not ready():  # noqa: ASYNC110 - an event would be a change to what is measured
+        await asyncio.sleep(0)
 
 
 async def measure(effect: WriteBytes) -> str:
@@ -63,20 +70,19 @@ async def measure(effect: WriteBytes) -> str:
         watch = asyncio.create_task(stalls(late))
         start = perf_counter()
         asking = asyncio.create_task(ask_on_screen(app, (request,)))
-        while not (isinstance(app.screen, ApprovalScreen) and app.screen.view.seen):
-            await asyncio.sleep(0)
+        await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.view.seen > 0)
         first = perf_counter() - start
+        assert isinstance(app.screen, ApprovalScreen)
         view = app.screen.view
-        while not view.complete:
-            await asyncio.sleep(0)
+        assert isinstance(view, DiffView)
+        await until(lambda: view.complete)
         complete = perf_counter() - start
         watch.cancel()
         view.scroll_home(animate=False)
         await pilot.pause()
-        scroll = [
-            await drawn(view, lambda n=n: view.scroll_relative(y=-3 if n % 2 else 3, animate=False)) for n in range(20)
-        ]
-        jump = [await drawn(view, lambda n=n: view.jump(-1 if n % 8 > 3 else 1)) for n in range(20)]
+        steps = [partial(view.scroll_relative, y=y, animate=False) for y in (3, -3)]
+        scroll = [await drawn(view, steps[n % 2]) for n in range(20)]
+        jump = [await drawn(view, partial(view.jump, -1 if n % 8 > 3 else 1)) for n in range(20)]
         await pilot.press("ctrl+c")
         await asking
     numbers = [first, complete, max(late), median(scroll), median(jump)]

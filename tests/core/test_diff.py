@@ -180,7 +180,7 @@ def test_unified_text_holds_what_applying_needs(base, new):
     """A reader that knows nothing of hunks gets the new text from the base and the printed diff."""
     found = diff(base, new)
     printed = unified(found, "p").encode("utf-8", "surrogateescape")
-    result, done = b"", 0
+    result, done, added = b"", 0, False
     old = [line + b"\n" for line in base.split(b"\n")[:-1]] + ([base.split(b"\n")[-1]] if base[-1:] != b"\n" else [])
     body = printed.split(b"\n")[2:-1]
     for line in body:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import inspect
 import math
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from textual import events
 from textual.app import App
 from textual.screen import ModalScreen
+from textual.scroll_view import ScrollView
 from textual.widgets import Static, TextArea
 
 from tui_agent.core.types import (
@@ -26,8 +31,11 @@ from tui_agent.core.types import (
     ToolCall,
     WriteBytes,
 )
-from tui_agent.ui.approval import ApprovalScreen, ask_on_screen, body, subject
+from tui_agent.ui import approval, diff_view, late_modal, wrap_view
+from tui_agent.ui.approval import ApprovalScreen, ask_on_screen
+from tui_agent.ui.approval_text import body, subject
 from tui_agent.ui.arming import Arming
+from tui_agent.ui.late_modal import Outside
 
 STYLES = Path(__file__).parents[2] / "styles" / "approval.tcss"
 
@@ -67,13 +75,13 @@ class Dialog:
         self.task = None
 
     def ask(self, *requests, **options):
-        feeds = {
-            "feed_key": lambda event: self.fed.append(event.key),
-            "feed_paste": lambda event: self.fed.append(event.text),
-            "on_footer": self.footers.append,
-        }
-        options = {"clock": self.clock} | feeds | options
-        self.task = asyncio.create_task(ask_on_screen(self.app, requests, **options))
+        outside = Outside(
+            lambda event: self.fed.append(event.key),
+            lambda event: self.fed.append(event.text),
+            self.footers.append,
+            self.clock,
+        )
+        self.task = asyncio.create_task(ask_on_screen(self.app, requests, outside=outside, **options))
 
     @property
     def screen(self):
@@ -373,7 +381,7 @@ async def test_the_real_composer_can_be_fed_and_is_seen_changing():
             composer.insert(event.character)
             await asyncio.sleep(0)
 
-        d.screen._feed_key = feed
+        d.screen.outside.feed_key = feed
         await d.pilot.press("!")
         await d.pilot.pause()
         assert "my draft!" in d.lines[21]
@@ -383,7 +391,7 @@ async def test_the_arming_of_a_real_clock():
     app = Host()
     async with app.run_test() as pilot:
         arming = Arming(quiet=0.01, hold=0.01)
-        task = asyncio.create_task(ask_on_screen(app, (edit(),), arming=arming))
+        task = asyncio.create_task(ask_on_screen(app, (edit(),), outside=Outside(arming=arming)))
         while not (isinstance(app.screen, ApprovalScreen) and app.screen.armed):
             await pilot.pause(0.01)
         await pilot.press("y")
@@ -656,15 +664,16 @@ async def test_a_batch_is_answered_in_order_with_different_answers():
 
 
 async def test_what_depends_on_a_refused_request_is_not_asked():
-    async with dialog(edit("1"), edit("2", depends_on=("1",)), edit("3")) as d:
+    chain = (edit("2", depends_on=("1",)), edit("2b", depends_on=("2",)))
+    async with dialog(edit("1"), *chain, edit("3")) as d:
         await d.key("n")
         await d.pilot.press("enter")
         await d.pilot.pause()
         await d.later()
-        assert "3/3" in d.text
+        assert "4/4" in d.text
         await d.key("y")
-        one, two, three = await d.answer()
-        assert (one.answer, two.answer, two.by, three.answer) == ("no", "skip", "rule", "yes")
+        found = [(decision.request_id, decision.answer, decision.by) for decision in await d.answer()]
+        assert found == [("1", "no", "key"), ("2", "skip", "rule"), ("2b", "skip", "rule"), ("3", "yes", "key")]
 
 
 async def test_a_cancelled_question_is_withdrawn():
@@ -698,7 +707,7 @@ async def test_the_end_of_the_application_is_stop():
 
 async def test_questions_wait_for_each_other():
     async with dialog(edit("1")) as d:
-        second = asyncio.create_task(ask_on_screen(d.app, (edit("2"),), clock=d.clock))
+        second = asyncio.create_task(ask_on_screen(d.app, (edit("2"),), outside=Outside(clock=d.clock)))
         await d.pilot.pause()
         assert len(d.app.screen_stack) == 2
         await d.key("y")
@@ -714,12 +723,69 @@ async def test_nothing_to_ask():
     assert await ask_on_screen(Host(), ()) == ()
 
 
-def test_no_name_of_ours_hides_one_of_textual():
+@pytest.mark.parametrize(
+    ("module", "base"),
+    [(approval, ModalScreen), (late_modal, ModalScreen), (wrap_view, ScrollView), (diff_view, ScrollView)],
+)
+async def test_no_name_of_ours_hides_one_of_textual(module, base):
     """Textual keeps its own state in attributes such as `_closed`; a clash loses messages."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ModalScreen, "__setattr__", object.__setattr__)
-        theirs = set(dir(ModalScreen()))
-    ours = {name for name in vars(ApprovalScreen) if not name.startswith("__")}
-    assert ours & theirs <= {"compose", "AUTO_FOCUS"} | {
-        name for name in ours if name.startswith("_") and "merged" in name
-    }
+    ours = set()
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                ours.add(name)
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                ours.add(name)
+            case ast.ClassDef(body=body):
+                targets = [
+                    target for part in body for target in getattr(part, "targets", [getattr(part, "target", None)])
+                ]
+                ours.update(target.id for target in targets if isinstance(target, ast.Name))
+    async with App().run_test():
+        theirs = set(dir(base()))
+    meant = {"AUTO_FOCUS", "DEFAULT_CSS", "COMPONENT_CLASSES", "ALLOW_SELECT"}
+    meant |= {"__init__", "compose", "render_line", "notify_style_update", "virtual_size"}
+    assert ours & theirs <= meant
+
+
+# ------------------------------------------------------------------ arming, pure
+
+
+def test_nothing_is_armed_before_it_was_painted():
+    arming = Arming()
+    assert not arming.armed(1e9)
+    assert arming.wakes(5.0) is None
+    assert arming.press("y", 5.0, answer=True) == "draft"
+    assert not arming.armed(1e9)
+    arming.painted(6.0)
+    assert arming.wakes(6.1) == pytest.approx(0.4)
+    assert not arming.armed(6.49)
+    assert arming.armed(6.5)
+    assert arming.wakes(6.5) is None
+
+
+def test_an_answer_is_held_and_given_once():
+    arming = Arming()
+    arming.painted(0.0)
+    assert arming.press("y", 1.0, answer=True) == "hold"
+    assert arming.wakes(1.01) == pytest.approx(0.03)
+    assert arming.due(1.03) is None
+    assert arming.due(1.04) == "y"
+    assert arming.due(1.05) is None
+
+
+def test_new_content_forgets_a_held_answer():
+    arming = Arming()
+    arming.painted(0.0)
+    arming.press("y", 1.0, answer=True)
+    arming.hide()
+    assert arming.due(9.0) is None
+
+
+@given(st.lists(st.tuples(st.sampled_from("yns z?"), st.floats(0, 0.49)), max_size=40))
+def test_no_answer_comes_from_keys_less_than_half_a_second_apart(keys):
+    arming, now = Arming(), 0.0
+    arming.painted(now)
+    for key, pause in keys:
+        now += pause
+        assert arming.press(key, now, answer=key in "yns", command=key == "z", text=True) == "draft"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -454,6 +455,8 @@ def _anchors(
     while k >= 0:
         found.append((olds[k], news[k]))
         k = back[k]
+        if len(found) % _UNIT_LINES == 0:
+            yield
     found.reverse()
 
 
@@ -461,8 +464,8 @@ def _small_gap(a: list[bytes], old: range, b: list[bytes], new: range) -> _Match
     """Equal runs by difflib, one bounded call per unit; when the budget is spent the rest counts as replaced."""
     left, right = a[old.start : old.stop], b[new.start : new.stop]
     matcher = SequenceMatcher(None, left, right, autojunk=False)
-    places = matcher.b2j
-    cost = list(accumulate((1 + len(places.get(line, ())) for line in left), initial=0))
+    times = Counter(right)
+    cost = list(accumulate((1 + times[line] for line in left), initial=0))
     budget = _GAP_COST
     runs: list[_Match] = []
     todo = [(0, len(left), 0, len(right))]

@@ -307,7 +307,7 @@ class WrapView(ScrollView, can_focus=False):
         self._tell_soon()
 
     async def _finish(self) -> None:
-        while self._work():
+        while self._work():  # noqa: ASYNC110 - this is not waiting for anything, it gives way
             await asyncio.sleep(0)
 
     def on_resize(self, event: events.Resize) -> None:
