@@ -179,6 +179,19 @@ async def test_n_and_s_take_a_reason(key, answer, typed, reason):
         assert d.fed == []
 
 
+async def test_the_reason_field_names_its_keys():
+    async with dialog(edit()) as d:
+        await d.key("s")
+        await d.pilot.press("a", "b")
+        await d.pilot.pause()
+        assert "│ Enter skip, with this reason or none   Esc back" in d.text
+        assert "│ ab" in d.text
+        assert d.footers[-1] == "Enter sends   empty: without a reason   Esc back"
+        await d.pilot.press("escape")
+        await d.later()
+        assert "│ y apply" in d.text
+
+
 async def test_escape_leaves_the_reason_and_the_dialog_is_deaf_again():
     async with dialog(edit()) as d:
         await d.key("n")
@@ -425,6 +438,13 @@ async def test_everything_seen_needs_one_y():
         assert await d.answer() == (Decision("1", "yes"),)
 
 
+def key_style(d, text):
+    """How a part of the key row is painted, apart from being dim."""
+    content = d.screen.query_one("#keys", Static).content
+    at = content.plain.index(text)
+    return {span.style for span in content.spans if span.start <= at < span.end} - {"dim"}
+
+
 @pytest.mark.parametrize(
     "asked",
     [
@@ -438,12 +458,14 @@ async def test_everything_seen_needs_one_y():
 async def test_y_waits_until_the_end_was_on_screen(asked):
     async with dialog(asked) as d:
         assert "PgDn to see the end" in d.text
+        assert key_style(d, "y") == key_style(d, " scroll")
         for _ in range(3):
             await d.key("y")
             await d.later()
             assert d.open
         await d.key("end")
         assert "PgDn to see the end" not in d.text
+        assert key_style(d, "y") != key_style(d, " scroll")
         await d.key("y")
         if isinstance(asked.effect, WriteBytes):  # the lines in between are still unseen
             assert "y again:" in d.text
@@ -610,6 +632,18 @@ async def test_free_rows_can_grow_while_it_is_open():
 
 
 # ------------------------------------------------------------------ sizes
+
+
+async def test_what_does_not_fit_around_the_view_cannot_be_approved():
+    async with dialog(request(WriteBytes("long/" * 400, b"a\n", b"b\n"))) as d:
+        assert "too small to approve" in d.text
+        await d.key("y")
+        await d.later()
+        assert d.open
+        await d.pilot.resize_terminal(120, 50)
+        await d.later()
+        await d.key("y")
+        assert await d.answer() == (Decision("1", "yes"),)
 
 
 @pytest.mark.parametrize("size", [(35, 24), (80, 9)])

@@ -27,9 +27,10 @@ from tui_agent.core.types import (
 )
 from tui_agent.ui.approval_text import (
     body,
+    field_lines,
     info_lines,
     key_lines,
-    must_see_end,
+    may_approve,
     reason_lines,
     subject,
     summary_lines,
@@ -119,6 +120,8 @@ class ApprovalScreen(LateModal[Decisions]):
         self._asking: Answer | None = None
         self._full = False
         self._footer = ""
+        self._cramped = False
+        self._written: dict[str, object] = {}
         self._view: WrapView = body(requests[0].effect)
         self._subject = subject(requests[0].effect)
 
@@ -132,9 +135,7 @@ class ApprovalScreen(LateModal[Decisions]):
             yield Static(id="info", markup=False)
             yield Static(id="keys", markup=False)
             yield Input(id="why", disabled=True)
-        yield Static(
-            f"too small to approve: needs {MIN_COLUMNS}x{MIN_ROWS}   Esc no and stop", id="small", markup=False
-        )
+        yield Static("too small to approve: enlarge the terminal   Esc no and stop", id="small", markup=False)
 
     # -------------------------------------------------------------- facts
 
@@ -145,8 +146,9 @@ class ApprovalScreen(LateModal[Decisions]):
 
     @property
     def too_small(self) -> bool:
-        """Whether the terminal is too small to decide anything."""
-        return self.app.size.width < MIN_COLUMNS or self.app.size.height < MIN_ROWS
+        """Whether the terminal is too small to decide this: not even the texts around the view fit."""
+        columns, rows = self.app.size
+        return self._cramped or columns < MIN_COLUMNS or rows < MIN_ROWS
 
     @property
     def can_answer(self) -> bool:
@@ -213,35 +215,41 @@ class ApprovalScreen(LateModal[Decisions]):
         if self.over or not self.is_mounted:
             return
         columns, rows = self.app.size
+        margin = 6 if columns >= 110 and not self._full else 0
+        top = 0 if columns < 50 or self._full else 3 if rows >= 30 else 1
+        texts = self._texts(columns - 2 * margin - (4 if columns >= 80 else 2), rows)
+        field = 1 if self._asking is not None else 0
+        room = rows - top - self._free_rows - 2 - field - sum(map(len, texts.values()))
+        if room < 1:
+            room += len(texts["reason"])
+            texts["reason"] = []
+        self._cramped = room < 1
         self.set_class(self.too_small, "-small")
-        self.set_class(columns >= 110, "-wide")
         self.set_class(columns < 80, "-open")
         frame = self.query_one("#approval")
-        margin = 6 if columns >= 110 and not self._full else 0
-        width = columns - 2 * margin - (4 if columns >= 80 else 2)
-        top = 0 if columns < 50 or self._full else 3 if rows >= 30 else 1
         frame.styles.margin = (top, margin, self._free_rows, margin)
         count = f" {len(self.asked.decisions) + 1}/{len(self.asked.requests)}"
         rule = "─" * (columns - 2 * margin - len(self._subject.title) - len(count) - 7)
         frame.border_title = f"{self._subject.title} {rule}{count}"
-        used = sum(self._write(name, lines) for name, lines in self._texts(width, rows).items())
-        used += 2 + (1 if self._asking is not None else 0)
-        height = max(1, min(self._view.rows, rows - top - self._free_rows - used))
-        body = self.query_one("#body")
-        if body.styles.height is None or body.styles.height.value != height:
-            body.styles.height = height
+        for name, lines in texts.items():
+            self._write(name, lines)
+        height = max(1, min(self._view.rows, room))
+        frame = self.query_one("#body")
+        if frame.styles.height is None or frame.styles.height.value != height:
+            frame.styles.height = height
         if self.footer != self._footer:
             self._footer = self.footer
             self.outside.footer(self._footer)
 
-    def _write(self, name: str, lines: list[Content]) -> int:
-        """Put lines into the part `name`; returns how many."""
-        part = self.query_one(f"#{name}", Static)
+    def _write(self, name: str, lines: list[Content]) -> None:
+        """Put lines into the part `name`, if they are other ones."""
         text = Content("\n").join(lines)
-        part.display = bool(lines)
-        if part.content != text:
+        key = text.plain, tuple(text.spans)
+        if self._written.get(name) != key:
+            self._written[name] = key
+            part = self.query_one(f"#{name}", Static)
+            part.display = bool(lines)
             part.update(text)
-        return len(lines)
 
     def _texts(self, width: int, rows: int) -> dict[str, list[Content]]:
         """The lines of every text part of the dialog."""
@@ -251,9 +259,11 @@ class ApprovalScreen(LateModal[Decisions]):
         return {
             "reason": reason_lines(self.asked.request.reason, width, room=2 if rows >= 24 else 1),
             "summary": summary_lines(asked, view, self._where, width),
-            "warnings": warning_lines(floors, view.warns | asked.what.warns, width),
+            "warnings": warning_lines(floors, (view.warns - asked.expected) | asked.what.warns, width),
             "info": info_lines(view, checked, width, again=self._again),
-            "keys": key_lines(view, asked.yes, width, armed=self.armed) if self._asking is None else [],
+            "keys": key_lines(view, asked.yes, width, armed=self.armed)
+            if self._asking is None
+            else field_lines(self._asking, width),
         }
 
     # -------------------------------------------------------------- keys
@@ -278,7 +288,7 @@ class ApprovalScreen(LateModal[Decisions]):
         if answer != "yes":
             self._open_field(answer)
             return
-        if not view.complete or (must_see_end(view) and not view.end_seen):
+        if not may_approve(view):
             return
         if view.seen < view.total and not self._again:
             self._again = True

@@ -12,6 +12,7 @@ from textual.content import Content
 
 from tui_agent.core.display import Shown, sanitise
 from tui_agent.core.types import (
+    Answer,
     Effect,
     ListFiles,
     ReadFile,
@@ -57,6 +58,8 @@ class Subject:
     yes: str
     what: Shown = NOTHING
     facts: str = ""
+    expected: frozenset[str] = frozenset()
+    """Marks of the sanitiser that say nothing here."""
 
 
 def subject(effect: Effect) -> Subject:
@@ -70,9 +73,18 @@ def subject(effect: Effect) -> Subject:
                 return Subject("Delete this file?", "delete", "delete", what)
             return Subject("Apply this edit?", "edit", "apply", what)
         case RunArgv(timeout=timeout):
-            return Subject("Run this command?", "run", "run", facts=f"no shell · at most {timeout:g} s")
+            return Subject(
+                "Run this command?",
+                "run",
+                "run",
+                facts=f"no shell · at most {timeout:g} s",
+                expected=frozenset({"long"}),
+            )
         case RunScript(timeout=timeout):
-            return Subject("Run this shell script?", "shell", "run", facts=f"by /bin/sh · at most {timeout:g} s")
+            facts = f"by /bin/sh · at most {timeout:g} s"
+            return Subject(
+                "Run this shell script?", "shell", "run", facts=facts, expected=frozenset({"multi-line", "long"})
+            )
         case ReadFile():
             return Subject("Read this file?", "read", "allow")
         case ListFiles():
@@ -100,6 +112,11 @@ def body(effect: Effect) -> WrapView:
         case ReadFile(path=path) | ListFiles(path=path):
             return TextView(sanitise(path, "path"))
     raise TypeError(f"no dialog for {effect!r}")
+
+
+def may_approve(view: WrapView) -> bool:
+    """Whether enough was on screen for `y` to mean anything."""
+    return view.complete and (view.end_seen or not must_see_end(view))
 
 
 def styled(shown: Shown, style: str = "") -> Content:
@@ -180,6 +197,13 @@ def info_lines(view: WrapView, after: str, width: int, *, again: bool) -> list[C
     return flow(parts, width)
 
 
+def keys_line(keys: Iterable[tuple[str, str]], width: int, *, dead: str = "") -> list[Content]:
+    """Keys with what they do; one that does not work now is dim."""
+    bright = "bold $text-accent"
+    parts = [Content.assemble((key, _DIM if key == dead else bright), f" {label}") for key, label in keys]
+    return flow(parts, width)
+
+
 def key_lines(view: WrapView, yes: str, width: int, *, armed: bool) -> list[Content]:
     """The keys that work now; as many lines of `wait…` while the dialog is deaf."""
     narrow = width < 48
@@ -190,5 +214,11 @@ def key_lines(view: WrapView, yes: str, width: int, *, armed: bool) -> list[Cont
         keys.append(("PgDn", "more") if narrow else ("PgUp PgDn", "scroll"))
     if not narrow:
         keys.append(("z", "full"))
-    lines = flow([Content.assemble((key, "bold $text-accent"), f" {label}") for key, label in keys], width)
+    lines = keys_line(keys, width, dead="" if may_approve(view) else "y")
     return lines if armed else [Content.styled("wait…", _DIM), *[Content("")] * (len(lines) - 1)]
+
+
+def field_lines(answer: Answer, width: int) -> list[Content]:
+    """The keys of the reason field."""
+    word = "no" if answer == "no" else "skip"
+    return keys_line([("Enter", f"{word}, with this reason or none"), ("Esc", "back")], width)
