@@ -537,8 +537,8 @@ HOSTILE = "[/foo] [@click=app.quit]x[/] \x1b[31m\u202e"
 
 async def test_hostile_text_is_shown_as_text_everywhere():
     effect = WriteBytes(f"src/{HOSTILE}.py", b"[/foo]\n", HOSTILE.encode() + b"\n")
-    async with dialog(request(effect, reason=HOSTILE, floors=(HOSTILE,)), size=(120, 40)) as d:
-        assert d.text.count("[/foo] [@click=app.quit]x[/] <ESC>[31m<U+202E>") == 4
+    async with dialog(request(effect, reason=HOSTILE, floors=(HOSTILE,)), size=(120, 40), after=HOSTILE) as d:
+        assert d.text.count("[/foo] [@click=app.quit]x[/] <ESC>[31m<U+202E>") == 5
         assert "\x1b" not in d.text
         assert "look closely:" in d.text
         assert "control characters" in d.text

@@ -92,8 +92,8 @@ class ApprovalScreen(LateModal[Decisions]):
     """Asks for a batch, one request at a time, and is dismissed with one decision per request, in order.
 
     `free_rows` rows at the bottom stay free for the composer below. `after` names what runs after
-    applying, `where` the folder and sandbox of commands; both are shown as they are. `on_result` is
-    called once, however the dialog ends.
+    applying, `where` the folder and sandbox of commands. `on_result` is called once, however the
+    dialog ends.
     """
 
     ANSWER_KEYS = frozenset(_ANSWERS)

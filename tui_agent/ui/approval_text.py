@@ -119,6 +119,11 @@ def may_approve(view: WrapView) -> bool:
     return view.complete and (view.end_seen or not must_see_end(view))
 
 
+def one_line(text: str) -> Shown:
+    """An outside text on one line."""
+    return sanitise(" ".join(text.split()), "text")
+
+
 def styled(shown: Shown, style: str = "") -> Content:
     """A sanitised text; what stands for something else looks different."""
     return Content.assemble(*((span.text, style if span.style == "plain" else _ESCAPE) for span in shown.spans))
@@ -161,8 +166,7 @@ def reason_lines(reason: str, width: int, *, room: int) -> list[Content]:
     """What the model said it wants, in at most `room` lines."""
     if not reason.strip():
         return []
-    shown = sanitise(" ".join(reason.split()), "text")
-    lines = Content.assemble(("model: ", _DIM), styled(shown, _DIM)).wrap(width)
+    lines = Content.assemble(("model: ", _DIM), styled(one_line(reason), _DIM)).wrap(width)
     if len(lines) <= room:
         return lines
     return [*lines[: room - 1], Content.assemble(lines[room - 1][: width - 1], "…")]
@@ -178,13 +182,13 @@ def summary_lines(asked: Subject, view: WrapView, where: str, width: int) -> lis
         if view.hunks:
             parts.append(Content.styled(f"hunk {view.hunk}/{len(view.hunks)}{more}", _DIM))
     else:
-        parts += [Content.styled(asked.facts, _DIM), Content.styled(where, _DIM)]
+        parts += [Content.styled(asked.facts, _DIM), styled(one_line(where), _DIM)]
     return flow(parts, width)
 
 
 def warning_lines(floors: Iterable[str], warns: Iterable[str], width: int) -> list[Content]:
     """Why to look closely: reasons of the mechanism, then what the sanitiser found."""
-    parts = [styled(sanitise(floor, "title"), _WARNING) for floor in floors]
+    parts = [styled(one_line(floor), _WARNING) for floor in floors]
     parts += [Content.styled(_WARNS.get(name, name), _WARNING) for name in sorted(warns)]
     return flow([Content.styled("look closely:", _WARNING), *parts], width) if parts else []
 
@@ -193,7 +197,7 @@ def info_lines(view: WrapView, after: str, width: int, *, again: bool) -> list[C
     """What was on screen, and what runs after applying."""
     parts = [Content.styled(seen_line(view, again=again), _WARNING if again else _DIM)]
     if after:
-        parts.append(Content.styled(f"after applying: {after}", _DIM))
+        parts.append(styled(one_line(f"after applying: {after}"), _DIM))
     return flow(parts, width)
 
 
