@@ -246,8 +246,9 @@ async def _welcome(app: AgentApp, pilot: Pilot[int]) -> None:
     await until(lambda: isinstance(app.screen, FirstRun))
 
 
-async def _trust(app: AgentApp, _pilot: Pilot[int]) -> None:
-    await until(lambda: isinstance(app.screen, TrustCard))
+async def _trust(app: AgentApp, pilot: Pilot[int]) -> None:
+    await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
+    await settle(pilot)
 
 
 async def _idle(_app: AgentApp, _pilot: Pilot[int]) -> None:
