@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widgets import Static
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
@@ -102,6 +103,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         yield self.composer
         yield Rule()
         yield self._footer
+        yield Static("too small: needs 36x10\nthe work goes on", id="too-small", markup=False)
 
     def on_mount(self) -> None:
         """Start with nothing waiting; the clock of the footer runs only while something goes on."""
