@@ -241,7 +241,7 @@ async def _endless(_request: Request) -> AsyncIterator[Delta]:
 
 
 async def _welcome(app: AgentApp, pilot: Pilot[int]) -> None:
-    await until(lambda: isinstance(app.screen, TrustCard))
+    await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
     await pilot.press("r")
     await until(lambda: isinstance(app.screen, FirstRun))
 
@@ -279,8 +279,11 @@ def _asking(*batch: ApprovalRequest, armed: bool = True) -> Callable[[AgentApp, 
         app.main.composer.load("and please show me the diff before you touch lexer.py")
         app.main.run_worker(app.main.ask(batch), exit_on_error=False)
         await until(lambda: isinstance(app.screen, ApprovalScreen))
+        assert isinstance(app.screen, ApprovalScreen)
         if armed:
             await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
+        else:
+            app.screen.outside.clock = lambda: 0.0  # time stands still, so it never listens
         await settle(pilot)
 
     return play

@@ -150,6 +150,7 @@ class Terminal:
         self.screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self.screen)
         self._rest = b""
+        self._text: str | None = None
         self.master, self.slave = pty.openpty()
         self._set_size(*size)
         self.before = termios.tcgetattr(self.slave)
@@ -179,7 +180,9 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        return "\n".join(line.rstrip() for line in self.screen.display)
+        if self._text is None:
+            self._text = "\n".join(line.rstrip() for line in self.screen.display)
+        return self._text
 
     def pump(self, seconds: float = 0.0) -> None:
         """Take what the program writes for so long."""
@@ -196,6 +199,7 @@ class Terminal:
             self._draw(data)
 
     def _draw(self, data: bytes) -> None:
+        self._text = None
         data = self._rest + data
         cut = _UNFINISHED.search(data)
         at = cut.start() if cut else len(data)
@@ -253,8 +257,14 @@ class Terminal:
     def resize(self, columns: int, rows: int) -> None:
         self._set_size(columns, rows)
         self.screen.resize(rows, columns)
+        self._text = None
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGWINCH)
+
+    def clear(self) -> None:
+        """Forget what was drawn, as if another program had cleared the screen."""
+        self.screen.reset()
+        self._text = None
 
     def _set_size(self, columns: int, rows: int) -> None:
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

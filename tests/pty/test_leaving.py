@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -22,7 +24,7 @@ def arrange(home: Home, state: str, server: StallingServer) -> None:
     elif state == "dialog":
         home.script(say("", call("write_file", path="a.txt", content="a\n")), say("done"))
     elif state == "command":
-        # a child that left its group and one that ignores TERM go as well
+        # a child that left its group goes as well
         code = (
             "import os, signal, time\n"
             "if os.fork() == 0:\n    os.setsid(); time.sleep(60)\n"
@@ -58,37 +60,41 @@ def assert_complete(home: Home, state: str) -> None:
     assert not (home.project / "a.txt").exists()
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.fixture
+def programs(home: Home) -> Iterator[list[tuple[str, Home, Terminal, StallingServer]]]:
+    """One program in each state, each with a home of its own; they start side by side."""
+    with ExitStack() as stack:
+        started = []
+        for state in STATES:
+            own = Home(home.base / state).make()
+            server = stack.enter_context(StallingServer())
+            arrange(own, state, server)
+            started.append((state, own, stack.enter_context(Terminal(own)), server))
+        for state, _, t, _ in started:
+            reach(t, state)
+        yield started
+
+
 @pytest.mark.parametrize("number", CODES, ids=[s.name for s in CODES])
-def test_a_signal(home: Home, number: signal.Signals, state: str) -> None:
-    with StallingServer() as server:
-        arrange(home, state, server)
-        with Terminal(home) as t:
-            reach(t, state)
-            started = time.monotonic()
-            t.process.send_signal(number)
-            assert t.ended() == CODES[number]
-            assert time.monotonic() - started < 3
-            t.assert_given_back()
-            t.until(lambda: not home.children(), "a child is left", 2)
-            assert_complete(home, state)
-            if state == "streaming":
-                assert server.closed.wait(2)
+def test_a_signal(programs: list[tuple[str, Home, Terminal, StallingServer]], number: signal.Signals) -> None:
+    for state, home, t, server in programs:
+        t.process.send_signal(number)
+        assert t.ended(3) == CODES[number], state
+        t.assert_given_back()
+        t.until(lambda home=home: not home.children(), f"{state}: a child is left", 2)
+        assert_complete(home, state)
+        assert state != "streaming" or server.closed.wait(2)
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_a_closed_terminal(home: Home, state: str) -> None:
-    with StallingServer() as server:
-        arrange(home, state, server)
-        with Terminal(home) as t:
-            reach(t, state)
-            t.hang_up()
-            assert t.process.wait(3) == 129
-            end = time.monotonic() + 2
-            while home.children() and time.monotonic() < end:
-                time.sleep(0.02)
-            assert not home.children()
-            assert_complete(home, state)
+def test_a_closed_terminal(programs: list[tuple[str, Home, Terminal, StallingServer]]) -> None:
+    for state, home, t, _ in programs:
+        t.hang_up()
+        assert t.process.wait(3) == 129, state
+        end = time.monotonic() + 2
+        while home.children() and time.monotonic() < end:
+            time.sleep(0.02)
+        assert not home.children(), state
+        assert_complete(home, state)
 
 
 @pytest.mark.parametrize(
@@ -145,8 +151,8 @@ sys.exit(main(sys.argv[1:]))
         (
             "transcript",
             (
-                "feed = module.Transcript.feed\n"
-                "module.Transcript.feed = lambda t, e: broken() if type(e).__name__ == 'TextDelta' else feed(t, e)"
+                "module.Transcript.feed = lambda t, e, feed=module.Transcript.feed: "
+                "broken() if type(e).__name__ == 'TextDelta' else feed(t, e)"
             ),
         ),
         ("app", "module.AgentApp.first_profile = broken"),

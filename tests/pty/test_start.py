@@ -57,7 +57,7 @@ def test_trust_is_asked_before_anything_of_the_folder_counts(fresh: Home) -> Non
 @pytest.mark.parametrize("key", [b"r", ENTER], ids=["r", "Enter"])
 def test_restricted_leaves_the_folders_own_configuration_out(fresh: Home, key: bytes) -> None:
     with Terminal(fresh) as t:
-        t.wait_for("Do you trust this folder?")
+        t.wait_for("Do you trust this folder?", "q quit")
         t.send(key)
         t.ready().wait_for("m1 · mine")
         assert "unseen-branch" not in t.text
@@ -77,19 +77,41 @@ def test_restricted_leaves_the_folders_own_configuration_out(fresh: Home, key: b
 def test_quitting_at_the_question_leaves_nothing_behind(fresh: Home, key: bytes) -> None:
     before = {p for p in fresh.base.rglob("*") if p.is_file()}
     with Terminal(fresh) as t:
-        t.wait_for("Do you trust this folder?")
+        t.wait_for("Do you trust this folder?", "q quit")
         t.send(key)
         assert t.ended() == 0
         t.assert_given_back()
     assert {p for p in fresh.base.rglob("*") if p.is_file()} == before
 
 
+def test_typing_ahead_trusts_nothing(fresh: Home) -> None:
+    with Terminal(fresh) as t:
+        t.send("t")  # before anything is drawn
+        t.wait_for("Do you trust this folder?", "wait…")
+        t.send("trust me")
+        t.wait_for("wait…")
+        t.pump(0.3)
+        assert not trust_of(fresh)
+        t.wait_for("t trust", "r restricted (default)", "q quit")
+        t.send("try this\r")  # a paste of a terminal without brackets
+        t.wait_for("wait…")
+        t.paste("ttt")
+        t.wait_for("t trust")
+        assert not trust_of(fresh)
+        t.send("r")
+        t.wait_gone("Do you trust this folder?")
+        t.wait_for("m1 · mine")
+        assert "trusted = false" in trust_of(fresh)
+        draft = t.text.replace("\n", "")
+        assert all(words in draft for words in ("ttrust me", "try this", "ttt"))
+
+
 def test_a_home_folder_cannot_be_trusted(home: Home) -> None:
     with Terminal(home, ["--cwd", str(home.base / "home")]) as t:
-        t.wait_for("A home folder cannot be trusted")
+        t.wait_for("A home folder cannot be trusted", "q quit")
         t.send("t")
         t.pump(0.3)
-        assert "Do you trust this folder?" in t.text
+        t.wait_for("Do you trust this folder?", "q quit")
         t.send("q")
         assert t.ended() == 0
 
@@ -136,8 +158,17 @@ def test_the_demo_by_the_keys_that_the_screen_names(home: Home) -> None:
     assert files(home.base) == [], "the demo leaves the person's folders alone"
 
 
+AT_ONCE = """
+import sys
+from tui_agent import cli, demo
+demo.scripted = lambda *a, delay=0, scripted=demo.scripted, **k: scripted(*a, **k)
+sys.exit(cli.main(sys.argv[1:]))
+"""
+"""The demo without its pauses between words."""
+
+
 def test_a_no_with_a_reason_ends_the_demo_with_words(home: Home) -> None:
-    with Terminal(home, ["demo"]) as t:
+    with Terminal(home, ["demo"], code=AT_ONCE) as t:
         t.ready().send(ENTER)
         t.armed().send("n")
         t.wait_for("why not? Enter: without a reason")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -110,29 +113,23 @@ def test_quitting_while_a_turn_runs_asks_first(home: Home) -> None:
 
 
 def test_suspending_gives_the_terminal_back_and_fg_draws_again(home: Home) -> None:
-    import os
-    import signal
-    import time
-
     home.script(say("done"))
     with Terminal(home) as t:
         t.ready().send("a draft")
         t.wait_for("a draft")
 
         def state() -> str:
-            with open(f"/proc/{t.process.pid}/stat") as f:
-                return f.read().rsplit(")", 1)[1].split()[0]
+            return Path(f"/proc/{t.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
         t.send(CTRL_Z)
         t.until(lambda: state() == "T", "never stopped")
         t.pump(0.05)
         t.assert_given_back()
-        t.screen.reset()  # another program drew over it
+        t.clear()  # another program drew over it
         assert "a draft" not in t.text
         t.resize(90, 25)
         os.kill(t.process.pid, signal.SIGCONT)
         t.wait_for("a draft", "Ctrl+J new line")
-        time.sleep(0)
         t.send(" goes on")
         t.wait_for("a draft goes on")
         assert t.left_on()

@@ -442,7 +442,7 @@ def script_config(tmp_path: Path) -> str:
 async def test_trust_is_asked_once_and_remembered(tmp_path: Path, key: str, trusted: bool) -> None:
     config = script_config(tmp_path)
     async with started(tmp_path, config) as (app, pilot):
-        await until(lambda: isinstance(app.screen, TrustCard))
+        await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
         assert app.main.conversation is None
         await pilot.press(key)
         await until(lambda: app.main.conversation is not None)
@@ -456,7 +456,7 @@ async def test_trust_is_asked_once_and_remembered(tmp_path: Path, key: str, trus
 
 async def test_leaving_at_the_trust_question_leaves_nothing(tmp_path: Path) -> None:
     async with started(tmp_path, None) as (app, pilot):
-        await until(lambda: isinstance(app.screen, TrustCard))
+        await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
         await pilot.press("q")
         await until(lambda: app.return_code is not None)
     assert not (tmp_path / "user").exists()
@@ -464,7 +464,7 @@ async def test_leaving_at_the_trust_question_leaves_nothing(tmp_path: Path) -> N
 
 async def test_first_run_offers_and_the_demo_needs_nothing(tmp_path: Path) -> None:
     async with started(tmp_path, None) as (app, pilot):
-        await until(lambda: isinstance(app.screen, TrustCard))
+        await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
         await pilot.press("r")
         await until(lambda: isinstance(app.screen, FirstRun))
         await pilot.pause()
@@ -483,7 +483,7 @@ async def test_first_run_writes_a_profile_and_never_a_key(tmp_path: Path, monkey
 
     monkeypatch.setattr("tui_agent.ui.app.list_models", models)
     async with started(tmp_path, None, environment={"OPENAI_API_KEY": "sk-CANARY-1"}) as (app, pilot):
-        await until(lambda: isinstance(app.screen, TrustCard))
+        await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
         await pilot.press("r")
         await until(lambda: isinstance(app.screen, FirstRun))
         await pilot.pause()
@@ -502,7 +502,7 @@ async def test_first_run_writes_a_profile_and_never_a_key(tmp_path: Path, monkey
 async def test_a_missing_key_is_named_and_the_app_stays_usable(tmp_path: Path) -> None:
     config = '[profiles.cloud]\ntype = "openai"\nmodel = "m"\n'
     async with started(tmp_path, config) as (app, pilot):
-        await until(lambda: isinstance(app.screen, TrustCard))
+        await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
         await pilot.press("r")
         await until(lambda: app.main.conversation is not None)
         await pilot.pause(0.2)
@@ -514,7 +514,7 @@ async def test_a_missing_key_is_named_and_the_app_stays_usable(tmp_path: Path) -
 
 async def test_a_broken_config_starts_in_read_mode_and_says_where(tmp_path: Path) -> None:
     async with started(tmp_path, "x = [\n") as (app, pilot):
-        await until(lambda: isinstance(app.screen, TrustCard))
+        await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
         await pilot.press("t")
         await until(lambda: app.main.conversation is not None)
         await pilot.pause(0.2)

@@ -18,6 +18,9 @@ from tui_agent.workspace import landlock, sandbox
 from tui_agent.workspace.runner import run
 from tui_agent.workspace.sandbox import Sandbox, detect, remember, restore
 
+PYTHON = os.path.realpath(sys.executable)
+"""Not the one of the virtual environment: with a checkout in /tmp that one is hidden by bwrap's own /tmp."""
+
 PROBE = """
 import errno, json, os, signal, socket, sys
 work, outside, tcp, udp, abstract, victim = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5], int(sys.argv[6])
@@ -156,7 +159,7 @@ def test_exactly_this_gets_through(kind, place, capsys):
     work, outside, words = place
     if not (box := same_or_reported(kind, capsys)):
         return
-    argv = box.wrap([sys.executable, "-I", "-S", "-c", PROBE, *words], workspace=work)
+    argv = box.wrap([PYTHON, "-I", "-S", "-c", PROBE, *words], workspace=work)
     result = asyncio.run(run(argv, cwd=work, timeout=20))
     assert result.error is None
     assert json.loads(result.output) == TABLES[kind]
@@ -210,7 +213,7 @@ def test_bwrap_hides_and_gives_a_network_only_when_asked(place, capsys):
     assert "precious" not in output
     assert "secret" not in output
     connect = f"import socket; socket.create_connection(('127.0.0.1', {words[2]})); print('in')"
-    argv = box.wrap([sys.executable, "-I", "-S", "-c", connect], workspace=work, network=True)
+    argv = box.wrap([PYTHON, "-I", "-S", "-c", connect], workspace=work, network=True)
     assert asyncio.run(run(argv, cwd=work, timeout=20)).output == "in\n"
 
 

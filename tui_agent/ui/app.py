@@ -138,7 +138,13 @@ class AgentApp(App[int], inherit_bindings=False):
             entries = [ENTRIES[name] + (" (changed)" if name in known.changed else "") for name in found(known.root)]
             allowed = may_be_trusted(known.root, Path(self.begin.environment.get("HOME") or Path.home()))
             answer = await self.push_screen_wait(
-                TrustCard(tilde(known.root, self.begin.environment), entries, allowed=allowed)
+                TrustCard(
+                    tilde(known.root, self.begin.environment),
+                    entries,
+                    allowed=allowed,
+                    feed_key=self.main.composer.feed_key,
+                    feed_paste=self.main.composer.feed_paste,
+                )
             )
             if answer == "quit":
                 return False

@@ -53,7 +53,7 @@ class DiffView(WrapView):
             if hunk is not None:
                 self._skipped(hunk.old.start - (self.hunks[-1].old.stop if self.hunks else 0))
                 below = hunk.below
-                self._add(hunk)
+                yield from self._add(hunk)
             yield
         if self.binary:
             sizes = " → ".join("no file" if text is None else f"{len(text):,} bytes" for text in (self.base, self.new))
@@ -70,7 +70,7 @@ class DiffView(WrapView):
         if count > 0:
             self._note(f"···  {count:,} unchanged")
 
-    def _add(self, hunk: Hunk) -> None:
+    def _add(self, hunk: Hunk) -> Iterator[None]:
         """Append a hunk in blocks; a very long line gets a block of its own."""
         self.hunks.append(hunk)
         self.added += hunk.added
@@ -84,6 +84,7 @@ class DiffView(WrapView):
                     self._add_rows(hunk, low + 1, high)
                 if high < stop:
                     self._add_long(hunk.row(high))
+            yield
 
     def _add_rows(self, hunk: Hunk, start: int, stop: int) -> None:
         def widths() -> list[int] | None:

@@ -22,6 +22,7 @@ from tui_agent.ui.approval import ask_on_screen
 from tui_agent.ui.chrome import Footer, FooterState, Header, HeaderState, Queue, Rule
 from tui_agent.ui.composer import Composer
 from tui_agent.ui.conversation import Conversation
+from tui_agent.ui.late_modal import Outside
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.transcript import Transcript
 from tui_agent.ui.tree import FileTree
@@ -178,9 +179,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             return await ask_on_screen(
                 self.app,
                 batch,
-                feed_key=self.composer.feed_key,
-                feed_paste=lambda event: self.composer.feed_paste(event.text),
-                on_footer=self._dialog_footer,
+                outside=self.outside(),
                 after=" ".join(check.argv) if check else "",
                 where="not sandboxed",
                 free_rows=self.composer.size.height + 3,
@@ -189,6 +188,14 @@ class MainScreen(Screen[None], inherit_bindings=False):
             self._dialog_footer("")
             self.header = replace(self.header, question=False)
             self._header.state = self.header
+
+    def outside(self) -> Outside:
+        """What a question needs from this screen: the composer for what is not an answer, the footer."""
+        return Outside(
+            lambda event: _nothing(self.composer.feed_key(event)),
+            lambda event: self.composer.feed_paste(event.text),
+            self._dialog_footer,
+        )
 
     def _dialog_footer(self, text: str) -> None:
         self._dialog = text
@@ -322,6 +329,10 @@ class MainScreen(Screen[None], inherit_bindings=False):
         if text := self.transcript.answer:
             self.app.copy_to_clipboard(text)
             self.notify("The last answer is copied.", markup=False)
+
+
+def _nothing(_: object) -> None:
+    """A question does not care whether the composer could use a key."""
 
 
 def _sum(totals: fold.Totals) -> int:

@@ -399,13 +399,19 @@ def _sweep(mark: str) -> tuple[int, ...]:
     """Kill whatever carries the mark of a command, for when its supervisor cannot; returns the pids."""
     needle = f"{RUN_MARK}={mark}".encode()
     killed: set[int] = set()
-    for _ in range(3):  # a process may fork while we look
+    quiet = 0
+    for _ in range(20):
+        before = len(killed)
         for path in Path("/proc").glob("[0-9]*/environ"):
             with contextlib.suppress(OSError):  # ended meanwhile, or another user's
                 if needle in path.read_bytes().split(b"\0"):
                     pid = int(path.parent.name)
                     os.kill(pid, signal.SIGKILL)
                     killed.add(pid)
+        quiet = quiet + 1 if len(killed) == before else 0
+        if quiet == 3:
+            break
+        time.sleep(0.005)  # one that forks or execs just now shows no environment for a moment
     return tuple(sorted(killed))
 
 
