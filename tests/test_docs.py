@@ -101,10 +101,15 @@ def test_an_entry_that_shows_nothing_is_found(entry: str) -> None:
 
 
 def files_named_in(text: str) -> list[str]:
-    """The words in backticks that can only be files of this repository."""
-    words = re.findall(r"`([^`\s]+)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
-    paths = [word.partition("#")[0] for word in words if re.fullmatch(r"[\w.][\w./-]*(#[\w-]+)?", word)]
-    return [path for path in paths if "/" in path or Path(path).suffix in SUFFIXES]
+    """The words in backticks that can only be files of this repository, and the targets of links into it.
+
+    `.tui_agent/` belongs to the projects that people work on.
+    """
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    words = [w for w in re.findall(r"`([^`\s]+)`", prose) if "/" in w or Path(w.partition("#")[0]).suffix in SUFFIXES]
+    links = re.findall(r"\]\(([^)\s:]+)\)", prose)
+    paths = [w.partition("#")[0] for w in words + links if re.fullmatch(r"[\w.][\w./-]*(#[\w-]+)?", w)]
+    return [path for path in paths if not path.startswith(".tui_agent/")]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(ROOT)))
@@ -115,9 +120,10 @@ def test_files_that_documents_name_exist(document: Path) -> None:
 
 def test_what_counts_as_the_name_of_a_file() -> None:
     text = (
-        "`core/loop.py` `x.md#a` `~/.config/x` `/dev/tty` `a b.py` `core.loop` `.venv` `tests/x/`\n```\n`no.py`\n```\n"
+        "`core/loop.py` `x.md#a` `~/.config/x` `/dev/tty` `a b.py` `core.loop` `.venv` `tests/x/` `.tui_agent/x.toml`"
     )
-    assert files_named_in(text) == ["core/loop.py", "x.md", "tests/x/"]
+    links = "![a picture](shots/x.svg) [a page](https://x.org/y) [here](z.md)\n```\n`no.py` [no](no.md)\n```\n"
+    assert files_named_in(f"{text}\n{links}") == ["core/loop.py", "x.md", "tests/x/", "shots/x.svg", "z.md"]
 
 
 def rooms() -> list[Path]:
