@@ -57,7 +57,7 @@ async def test_a_check_that_cannot_start_counts_as_failed_and_the_file_stays() -
     assert tools.files == {"a": b"x"}
 
 
-async def test_every_call_that_is_closed_keeps_its_place_and_its_id() -> None:
+async def test_results_stand_in_call_order_with_the_ids_of_their_calls() -> None:
     reply = {"calls": [{"name": "read_file", "arguments": {"path": p}} for p in "cab"]}
     seen: list[Request] = []
     tools = FakeTools({p: p.encode() for p in "abc"})
