@@ -229,12 +229,10 @@ def profile(name: str, table: Mapping[str, Any], network: Mapping[str, Any] = _E
     known = presets()
     if kind not in known:
         raise ConfigError(f"profiles.{name}.type: unknown type {kind!r}; known are {', '.join(sorted(known))}")
-    preset = known[kind]
+    # a vendor's endpoint and key variable count only when the profile names that vendor
+    preset = known[kind] if "type" in table else {"wire": known[kind]["wire"]}
     # absent or empty values give "none": whoever needs them says what is missing
     value = {**preset, **{k: v for k, v in table.items() if v not in ("", None)}}
-    # a vendor's endpoint and key variable count only when the profile names that vendor
-    if "type" not in table:
-        value = {k: v for k, v in value.items() if k in table or k == "wire"}
     return Profile(
         name=name,
         type=kind,

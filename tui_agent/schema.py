@@ -80,7 +80,6 @@ SCHEMA: Final[Table] = {
         "max_context": COUNT,
         "max_tokens": COUNT,
         "max_cost": POSITIVE,
-        "max_calls": COUNT,
         "command_timeout": POSITIVE,
     },
     "permissions": {

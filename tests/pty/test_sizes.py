@@ -59,7 +59,7 @@ def test_a_program_that_starts_too_small_works_when_it_grows(home: Home) -> None
     script(home)
     with Terminal(home, size=(30, 8)) as t:
         t.wait_for("too small: needs 36x10")
-        t.until(lambda: "session" in kinds(home.log()))
+        t.until(lambda: "session" in kinds(home.log()), "a session")
         t.task()
         t.wait_for("too small to approve")
         for size in ((36, 10), (40, 12), (50, 12)):

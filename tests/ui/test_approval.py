@@ -624,9 +624,10 @@ async def test_keys_stay_visible_on_a_small_screen(size):
 
 
 async def test_free_rows_can_grow_while_it_is_open():
-    async with dialog(long_edit(), free_rows=3) as d:
+    async with dialog(long_edit()) as d:
         assert d.lines[20].startswith("└")
-        d.screen.free_rows = 6
+        d.screen.outside.free_rows = lambda _: 6
+        d.screen.show_state()
         await d.pilot.pause()
         assert d.lines[17].startswith("└")
 

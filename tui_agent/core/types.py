@@ -468,7 +468,6 @@ class Limits:
     max_context: int = 2_000_000
     max_tokens: int | None = None
     max_cost: float | None = None
-    max_calls: int = 32
     command_timeout: float = 120.0
 
     def __post_init__(self) -> None:

@@ -195,6 +195,7 @@ class AgentApp(App[int], inherit_bindings=False):
         self.main.header = replace(
             self.main.header, folder=folder, branch=branch_of(session.root) if self.trusted else "", mode=mode
         )
+        self.main.set_class(not session.terms.settings.ui.side_pane, "-side-closed")
         self.main.refresh_state()
 
     @property

@@ -42,6 +42,7 @@ from tui_agent.ui.late_modal import LateModal, Outside
 from tui_agent.ui.wrap_view import WrapView
 
 MIN_COLUMNS, MIN_ROWS = 36, 10
+TIGHT_ROWS = 14
 """Below this size nothing can be approved: too little of it would be visible."""
 
 Decisions: TypeAlias = tuple[Decision, ...]
@@ -92,7 +93,7 @@ class Batch:
 class ApprovalScreen(LateModal[Decisions]):
     """Asks for a batch, one request at a time, and is dismissed with one decision per request, in order.
 
-    `free_rows` rows at the bottom stay free for the composer below. `after` names what runs after
+    The rows at the bottom that `outside` names stay free for the composer below. `after` names what runs after
     applying, `where` the folder and sandbox of commands. `on_result` is called once, however the
     dialog ends.
     """
@@ -107,7 +108,6 @@ class ApprovalScreen(LateModal[Decisions]):
         *,
         after: str = "",
         where: str = "",
-        free_rows: int = 3,
         on_result: Callable[[Decisions], None] = lambda _: None,
     ) -> None:
         """Ask for `requests`, which must not be empty."""
@@ -116,7 +116,7 @@ class ApprovalScreen(LateModal[Decisions]):
             raise ValueError("nothing to ask")
         self.asked = Batch(requests)
         self._on_result = on_result
-        self._after, self._where, self._free_rows = after, where, free_rows
+        self._after, self._where = after, where
         self._again = False
         self._asking: Answer | None = None
         self._full = False
@@ -172,16 +172,6 @@ class ApprovalScreen(LateModal[Decisions]):
             return "wait…   keys go to your text"
         return "y n s work now   Enter does nothing here   PgUp PgDn scroll"
 
-    @property
-    def free_rows(self) -> int:
-        """Rows at the bottom that belong to the composer; may be set while the dialog is open."""
-        return self._free_rows
-
-    @free_rows.setter
-    def free_rows(self, rows: int) -> None:
-        self._free_rows = rows
-        self.show_state()
-
     # -------------------------------------------------------------- showing
 
     def on_mount(self) -> None:
@@ -220,15 +210,19 @@ class ApprovalScreen(LateModal[Decisions]):
         top = 0 if columns < 50 or self._full else 3 if rows >= 30 else 1
         texts = self._texts(max(1, columns - 2 * margin - (4 if columns >= 80 else 2)), rows)
         field = 1 if self._asking is not None else 0
-        room = rows - top - self._free_rows - 2 - field - sum(map(len, texts.values()))
-        if room < 1:
-            room += len(texts["reason"])
-            texts["reason"] = []
+        tight = rows < TIGHT_ROWS
+        free = self.outside.free_rows(tight)
+        room = rows - top - free - (1 if tight else 2) - field - sum(map(len, texts.values()))
+        for name, kept in (("reason", 0), ("info", 1)):
+            if room < 1:
+                room += len(texts[name][kept:])
+                texts[name] = texts[name][:kept]
         self._cramped = room < 1
         self.set_class(self.too_small, "-small")
         self.set_class(columns < 80, "-open")
+        self.set_class(tight, "-tight")
         frame = self.query_one("#approval")
-        frame.styles.margin = (top, margin, self._free_rows, margin)
+        frame.styles.margin = (top, margin, free, margin)
         count = f" {len(self.asked.decisions) + 1}/{len(self.asked.requests)}"
         rule = "─" * (columns - 2 * margin - len(self._subject.title) - len(count) - 7)
         frame.border_title = f"{self._subject.title} {rule}{count}"

@@ -34,6 +34,8 @@ class Outside:
     footer: Callable[[str], None] = lambda _: None
     clock: Callable[[], float] = monotonic
     arming: Arming = field(default_factory=Arming)
+    free_rows: Callable[[bool], int] = lambda _tight: 3
+    """Rows at the bottom that stay free; on a very low screen (True) as few as the draft needs."""
 
 
 class LateModal(ModalScreen[Result], Generic[Result]):

@@ -184,7 +184,6 @@ class MainScreen(Screen[None], inherit_bindings=False):
                 outside=self.outside(),
                 after=" ".join(check.argv) if check else "",
                 where="not sandboxed",
-                free_rows=self.composer.size.height + 3,
             )
         finally:
             self._dialog_footer("")
@@ -197,6 +196,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             lambda event: _nothing(self.composer.feed_key(event)),
             lambda event: self.composer.feed_paste(event.text),
             self._dialog_footer,
+            free_rows=lambda tight: self.composer.size.height + (2 if tight else 3),
         )
 
     def _dialog_footer(self, text: str) -> None:
@@ -286,8 +286,13 @@ class MainScreen(Screen[None], inherit_bindings=False):
             self.toggle_side("")
         elif not self.composer.has_focus:
             self.composer.focus()
-        elif self.working and (self.retrying or self.again("Esc again stops")):
+        elif self.working and (self.retrying or self.esc_stops()):
             self.stop()
+
+    def esc_stops(self) -> bool:
+        """Whether this Esc stops the turn, as the person has set it."""
+        setting = self.conversation.session.terms.settings.ui.esc_stops if self.conversation else "never"
+        return setting == "single" or (setting == "double" and self.again("Esc again stops"))
 
     def again(self, words: str) -> bool:
         """True for the second press within two seconds; the first one says what the next does."""
