@@ -361,3 +361,12 @@ def test_a_block_finds_the_line_at_each_row(heights):
     assert [len(block.rows(n)) for n in range(len(heights))] == heights
     assert sum(block.saw(*place) for place in found) == len(heights)
     assert sum(block.saw(*place) for place in found) == 0
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "warn"),
+    [(b"a\nb\n", b"a\r\nb\r\n", "line-endings"), (b"if x:\n  y\n", b"if x:\n    y\n", "whitespace-only")],
+)
+async def test_what_rows_do_not_show_is_warned_of(base, new, warn):
+    assert warn in DiffView(base, new).warns
+    assert not DiffView(b"a\n", b"b\n").warns

@@ -35,14 +35,14 @@ _WARNS = {
     "edge-space": "blanks at an end",
     "invalid": "bytes that are no text",
     "invisible": "invisible characters",
-    "line-endings": "unusual line endings",
+    "line-endings": "line endings",
     "long": "very long",
     "mixed-script": "letters of mixed scripts",
     "multi-line": "several lines",
     "non-ascii-space": "unusual blanks",
     "padding": "blanks that push text away",
     "userinfo": "a user name in the address",
-    "whitespace-only": "only blanks",
+    "whitespace-only": "only white space differs",
 }
 
 

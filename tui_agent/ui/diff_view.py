@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 from itertools import groupby, pairwise
 from operator import itemgetter
 
+from tui_agent.core.change import notice
 from tui_agent.core.diff import Hunk, Row, compare, is_binary, mixed_endings
 from tui_agent.core.display import sanitise
 from tui_agent.ui.wrap_view import BLOCK_LINES, Block, Line, Piece, WrapView, plain_widths, shown_pieces
@@ -43,6 +44,8 @@ class DiffView(WrapView):
         self._places: list[int] = []
         self._at = 0
         super().__init__(highest=max(text.count(b"\n") + 1 for text in (base or b"", new or b"")))
+        if base is not None and new is not None:
+            self.warns = frozenset(notice(base, new).warns) - {"binary"}  # what rows do not show
 
     # -------------------------------------------------------------- lines
 
