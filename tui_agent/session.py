@@ -25,13 +25,25 @@ from tui_agent.core.log import FileLog
 from tui_agent.core.loop import Agent, run
 from tui_agent.core.policy import pattern_fault
 from tui_agent.core.profile import Profile
-from tui_agent.core.types import Ask, ConfigError, Emit, Model, StopReason, ToolSpec, Usage
+from tui_agent.core.types import (
+    ApprovalRequest,
+    Ask,
+    ConfigError,
+    Emit,
+    Model,
+    PolicyRequest,
+    RunArgv,
+    StopReason,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
 from tui_agent.paths import Paths
 from tui_agent.prompt import system_prompt
 from tui_agent.providers import connect
 from tui_agent.workspace import Workspace
-from tui_agent.workspace.runner import CommandResult, child_environment
-from tui_agent.workspace.runner import run as run_command
+from tui_agent.workspace.confined import Confined
+from tui_agent.workspace.runner import child_environment
 
 
 def new_id(now: float) -> str:
@@ -86,13 +98,21 @@ class Session:
             unsandboxed=_pattern(terms),
         )
         self.root = terms.root.resolve()
+        self.commands = Confined(
+            self.root,
+            self.child_environment,
+            hidden=(terms.paths.config, terms.paths.data, terms.paths.state),
+            choice=terms.settings.sandbox,
+            offer=self._offer,
+        )
         self.workspace = Workspace(
             self.root,
             ask,
             policy,
             blobs=self.folder / "blobs",
             temporary=terms.paths.data / "writing",
-            run=self._run,
+            run=self.commands.plain,
+            commands=self.commands,
             command_timeout=terms.settings.limits.command_timeout,
         )
 
@@ -123,10 +143,21 @@ class Session:
             workspace=None if terms.trusted else terms.root,
         )
 
-    async def _run(
-        self, argv: tuple[str, ...], *, cwd: Path, timeout: float, emit: Emit | None = None
-    ) -> CommandResult:
-        return await run_command(argv, cwd=cwd, timeout=timeout, emit=emit, env=self.child_environment())
+    async def _offer(self, argv: tuple[str, ...], timeout: float, sign: str) -> bool:
+        """Ask the person whether a command that failed in the sandbox may run once without it."""
+        if self.terms.allow_check and argv == self.terms.settings.check_for(self.root):
+            return True
+        number = f"unsandboxed-{secrets.token_hex(4)}"
+        request = ApprovalRequest(
+            number,
+            ToolCall(number, "run_unsandboxed", {"argv": list(argv)}),
+            RunArgv(argv, timeout),
+            PolicyRequest("run_command", "run", argv, floors=(f"it failed in the sandbox: {sign}",)),
+            f"run again without the sandbox  {' '.join(argv)}",
+            "asked by tui-agent: run it once more, without the sandbox?",
+        )
+        (decision,) = await self._ask((request,))
+        return decision.answer == "yes" and decision.by == "key"
 
     # -------------------------------------------------------------- model
 
@@ -172,16 +203,21 @@ class Session:
             return None
 
         async def go(emit: Emit) -> ev.CheckDone:
-            result = await self._run(argv, cwd=self.root, timeout=600.0, emit=emit)
-            output = result.error or result.output
-            return ev.CheckDone(argv, result.exit_code, output, result.duration)
+            result = await self.commands(argv, cwd=self.root, timeout=600.0, emit=emit)
+            output = "\n".join([result.error or result.output, *(f"({remark})" for remark in result.remarks)])
+            return ev.CheckDone(argv, result.exit_code, output, result.duration, result.sandbox)
 
-        asks: Literal["always", "unseen", "never"] = "unseen"
+        return Check(argv, go, asks=self._check_asks(), where=self.commands.words())
+
+    def _check_asks(self) -> Literal["always", "unseen", "never"]:
+        """Whether the check waits for the person: what nobody saw runs unasked in a working sandbox only."""
         if self.terms.allow_check:
-            asks = "never"
-        elif not self.terms.trusted or self.holds_unseen_edits:
-            asks = "always"
-        return Check(argv, go, asks=asks)
+            return "never"
+        if not self.terms.trusted:
+            return "always"
+        if self.commands.working:
+            return "never"
+        return "always" if self.holds_unseen_edits else "unseen"
 
     async def run(self, task: str) -> AsyncGenerator[ev.Event, None]:
         """Carry out one task, yielding its events; see `core.loop.run`.
@@ -191,6 +227,8 @@ class Session:
         """
         if self._model is None:
             raise ConfigError("no model is chosen")
+        if self.terms.settings.check_for(self.root) is not None:
+            await self.commands.ready()  # whether the check is asked for depends on it
         check = self.check()
         settings = self.terms.settings
         agent = Agent(

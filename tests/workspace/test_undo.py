@@ -179,6 +179,8 @@ class Result:
     duration: float = 0.25
     error: str | None = None
     killed: tuple[int, ...] = ()
+    sandbox: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 @pytest.fixture

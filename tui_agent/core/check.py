@@ -17,13 +17,14 @@ class Check:
     """The command that decides whether edits work; `timeout` in seconds.
 
     `run` carries it out. `asks` says when the person is asked first: "unseen" when an edit was approved
-    by a flag or a rule, so that code nobody saw would run.
+    by a flag or a rule, so that code nobody saw would run. `where` says how it will be confined.
     """
 
     argv: tuple[str, ...]
     run: Callable[[Emit], Awaitable[ev.CheckDone]]
     timeout: float = 600.0
     asks: Literal["always", "unseen", "never"] = "unseen"
+    where: str = ""
 
 
 def check_request(check: Check, number: int) -> ApprovalRequest:
@@ -36,6 +37,7 @@ def check_request(check: Check, number: int) -> ApprovalRequest:
         PolicyRequest("check", "run", argv=check.argv),
         f"check  {' '.join(check.argv)}",
         "it would run code of this folder that nobody has seen",
+        where=check.where,
     )
 
 

@@ -342,6 +342,8 @@ class ApprovalRequest:
     summary: str
     reason: str = ""
     depends_on: tuple[str, ...] = ()
+    where: str = ""
+    """The sandbox that a command will run in, in words; "" for none."""
 
 
 Answer: TypeAlias = Literal["yes", "no", "skip", "stop"]
@@ -398,6 +400,8 @@ class Receipt:
     removed: int = 0
     changed: tuple[FileChange, ...] = ()
     """Files that a command changed; `path`, `before` and `after` are for the file tools."""
+    sandbox: str = ""
+    """How a command was confined: bwrap, landlock or none."""
 
 
 OutcomeStatus: TypeAlias = Literal["applied", "refused", "error"]

@@ -62,7 +62,8 @@ class CommandResult:
     `exit_code` is None when it was not started, or was ended by the limit; 128 + N when a signal N ended it.
     `output` is standard output and error as they came; of more than `max_output` bytes the head and the tail, with
     a line between them that counts what was left out. `duration` is in seconds. `error` is one sentence that says
-    why it could not be started. `killed` holds the pids of processes it left that had to be ended.
+    why it could not be started. `killed` holds the pids of processes it left that had to be ended. `sandbox` is the
+    kind that it ran in ("none": in none, "": nobody asked for one), `remarks` are sentences on what that did.
     """
 
     exit_code: int | None
@@ -73,6 +74,8 @@ class CommandResult:
     signal: int | None = None
     killed: tuple[int, ...] = ()
     total_bytes: int = 0
+    sandbox: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 # ------------------------------------------------------------------ environment
@@ -413,6 +416,15 @@ def _sweep(mark: str) -> tuple[int, ...]:
             break
         time.sleep(0.005)  # one that forks or execs just now shows no environment for a moment
     return tuple(sorted(killed))
+
+
+def missing(program: str, cwd: Path, env: Mapping[str, str]) -> str | None:
+    """Why a program could not be started here, in one sentence, without starting it; None when it could."""
+    places = [str(cwd)] if "/" in program else env.get("PATH", os.defpath).split(os.pathsep)
+    found = [path for place in places if _file_type(path := Path(place, program)) is not None]
+    if any(path.is_file() and os.access(path, os.X_OK) for path in found):
+        return None
+    return _why(program, cwd, env, "exec", errno.EACCES if found else errno.ENOENT)
 
 
 def _why(program: str, cwd: Path, env: Mapping[str, str], stage: str, number: int) -> str:

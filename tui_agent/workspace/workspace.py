@@ -45,7 +45,7 @@ from tui_agent.workspace.files import Disk, check_writable
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.paths import Anchor, Place, not_regular
 from tui_agent.workspace.receipts import Blobs, Restore
-from tui_agent.workspace.running import Run, default_run
+from tui_agent.workspace.running import Commands, Run, Unconfined, default_run
 
 _SHORT = 8000
 """Bytes of a file that a model can well send whole."""
@@ -57,7 +57,8 @@ class Workspace:
     `permissions` is the policy in force; assign it to change the mode. `blobs` is the session's folder for copies of
     file contents (in memory without one), `temporary` a folder that outlives the session and remembers
     files being written. `tools` names the enabled ones. `numbers`: reads carry line numbers. `command_timeout` is
-    in seconds. Raises `OSError` when `root` is no folder.
+    in seconds. `run` starts our own helpers, `commands` what the model asks for (without it `run` does, unconfined).
+    Raises `OSError` when `root` is no folder.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Workspace:
         blobs: Path | None = None,
         temporary: Path | None = None,
         run: Run = default_run,
+        commands: Commands | None = None,
         tools: Iterable[str] = tuple(TOOLS),
         command_timeout: float = 120.0,
         numbers: bool = True,
@@ -84,7 +86,8 @@ class Workspace:
         self._disk = Disk(self._anchor, temporary, reach)
         self._memory = Memory(Blobs(blobs, reach=reach))
         self._prefix, self._count = os.urandom(4).hex(), itertools.count(1)
-        self._effects = Effects(self._disk, self._memory, run, numbers, self._id)
+        self._commands = commands or Unconfined(run)
+        self._effects = Effects(self._disk, self._memory, run, self._commands, numbers, self._id)
         self._complete: set[str] = set()
         self._unseen_edits = False
         self._failed: Counter[str] = Counter()
@@ -103,7 +106,12 @@ class Workspace:
 
     async def prepare(self, call: ToolCall, earlier: tuple[ApprovalRequest, ...] = ()) -> ApprovalRequest | Outcome:
         """Check a call and compute what it would do, on top of the `earlier` pending requests of its batch."""
-        return await off_loop(lambda: self._prepare(call, earlier))
+        prepared = await off_loop(lambda: self._prepare(call, earlier))
+        if isinstance(prepared, ApprovalRequest) and isinstance(prepared.effect, RunArgv | RunScript):
+            await self._commands.ready()
+            where = self._commands.words(network=policy.needs_network(prepared.policy))
+            return replace(prepared, where=where)
+        return prepared
 
     def _prepare(self, call: ToolCall, earlier: tuple[ApprovalRequest, ...]) -> ApprovalRequest:
         tool = find(call, self._tools)
@@ -195,7 +203,10 @@ class Workspace:
         Once an edit was allowed unasked, the folder may hold code that nobody saw: for the rest of its batch, too.
         """
         unseen = self._unseen_edits or self.permissions.unseen_edits
-        verdict = policy.decide(request.policy, replace(self.permissions, unseen_edits=unseen))
+        today = replace(
+            self.permissions, unseen_edits=unseen, sandbox=self.permissions.sandbox or self._commands.working
+        )
+        verdict = policy.decide(request.policy, today)
         if isinstance(request.effect, WriteBytes) and verdict.permission == "allow":
             self._unseen_edits = True
         return verdict
