@@ -114,6 +114,8 @@ def status_lines(event: ev.Event, last: ev.Event | None, session: Session, *, qu
             return [indented(message.text, 2)]
         case ev.ToolDone():
             return tool_lines(event, session)
+        case ev.ProtocolChosen(protocol, reason):
+            return [indented(f"protocol {protocol} from here on: {reason}", 2)]
         case ev.Notice(text):
             return [indented(text, 2)]
         case RetryTick(attempt, left, error) if not (isinstance(last, RetryTick) and last.attempt == attempt):

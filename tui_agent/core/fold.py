@@ -10,17 +10,21 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from tui_agent.core import events as ev
+from tui_agent.core.context import head_and_tail
 from tui_agent.core.guards import signature
 from tui_agent.core.types import (
     AssistantMessage,
     History,
     Message,
+    Spoken,
     StopReason,
     ToolMessage,
     Usage,
     UserMessage,
 )
 
+CHECK_HEAD, CHECK_TAIL = 1_000, 7_000
+"""Characters of a failed check's output that the model is told; errors stand at its end."""
 INTERRUPTED = "interrupted: the result of this action is unknown. Look before you try it again."
 
 AnyEvent = ev.Event | ev.Unknown
@@ -97,7 +101,13 @@ def check_text(check: ev.CheckDone) -> str:
     if check.passed:
         return f"check passed: {command}"
     how = "could not be run or did not end in time" if check.exit_code is None else f"exit {check.exit_code}"
-    return f"check FAILED ({how}): {command}\n{check.output}"
+    return f"check FAILED ({how}): {command}\n{head_and_tail(check.output, CHECK_HEAD, CHECK_TAIL)}"
+
+
+def protocol(events: Iterable[AnyEvent]) -> Spoken:
+    """The protocol in which the model of a session is asked to act."""
+    chosen = [e.protocol for e in events if isinstance(e, ev.ModelChosen | ev.ProtocolChosen)]
+    return chosen[-1] if chosen else "native"
 
 
 @dataclass(frozen=True, slots=True)
