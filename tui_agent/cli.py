@@ -64,6 +64,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument(
         "--allow", action="append", default=[], choices=["check"], help="let the configured check run unasked"
     )
+    p.add_argument(
+        "--mode", choices=["read", "review", "plan"], help="only read; answer as a reviewer; answer with a plan"
+    )
     p.add_argument("--provider", metavar="NAME", help='a profile of the configuration, or "demo"')
     p.add_argument("--model", metavar="ID", help="a model of that provider")
     p.add_argument("--cwd", metavar="DIR", type=Path, help="the folder to work in (default: this one)")
@@ -145,8 +148,8 @@ def start(words: Sequence[str]) -> int:
     paths = user_paths()
     user_file = options.config or paths.config_file
     if task is None:
-        if options.json or options.yes or options.allow or options.quiet:
-            raise ConfigError("--json, --yes, --allow and --quiet are for one task; give one with -p")
+        if options.json or options.yes or options.allow or options.quiet or options.mode:
+            raise ConfigError("--json, --yes, --allow, --mode and --quiet are for one task; give one with -p")
         return screen(options, root, paths, user_file)
     return one_task(options, task, root, paths, user_file)
 
@@ -205,6 +208,7 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
         return USAGE_ERROR
 
     from tui_agent import oneshot, questions  # noqa: PLC0415 - each path imports only what it needs
+    from tui_agent.modes import mode  # noqa: PLC0415
     from tui_agent.session import Session, Terms  # noqa: PLC0415
 
     asker = questions.terminal_asker()
@@ -218,6 +222,8 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
         allow_check="check" in options.allow,
     )
     session = Session(terms, asker or questions.ask_nobody)
+    if options.mode:
+        session.enter(mode(options.mode))
     if options.provider == "demo":
         from tui_agent.demo import PROFILE, model  # noqa: PLC0415
 

@@ -96,8 +96,9 @@ def banner(session: Session) -> str:
     """Who answers, where, and under which rules."""
     terms, profile = session.terms, session.profile
     modes = {"allow": "edits", "ask": "ask (--yes: edits)" if terms.yes else "ask", "deny": "read"}
+    mode = session.mode.name if session.mode.reads_only else modes[terms.settings.policy.table["write"]]
     who = f"{profile.name}/{profile.model}" if profile else "no model"
-    words = [who, f"in {session.root}", f"mode {modes[terms.settings.policy.table['write']]}"]
+    words = [who, f"in {session.root}", f"mode {mode}"]
     return "  ".join(["tui-agent", *words, *([] if terms.trusted else ["folder not trusted"])])
 
 

@@ -16,6 +16,7 @@ from tui_agent.core.types import (
     AssistantMessage,
     History,
     Message,
+    Receipt,
     Spoken,
     StopReason,
     ToolMessage,
@@ -169,6 +170,24 @@ def plan(events: Iterable[AnyEvent]) -> tuple[tuple[str, str], ...]:
             raw = (event.call.arguments or {}).get("items", ())
             items = tuple((str(i.get("status", "next")), str(i.get("text", ""))) for i in raw)
     return items
+
+
+def failed_batch(events: Sequence[AnyEvent]) -> tuple[ev.CheckDone, tuple[Receipt, ...]] | None:
+    """The newest check, when it failed and nothing was changed since, and the receipts of the batch that it judged."""
+    receipts: list[Receipt] = []
+    check: ev.CheckDone | None = None
+    for event in reversed(events):
+        if isinstance(event, ev.CheckDone):
+            if check is not None or event.passed:
+                break
+            check = event
+        elif isinstance(event, ev.AssistantSaid) and check is not None:
+            break
+        elif isinstance(event, ev.ToolDone) and event.receipt is not None:
+            if check is None and (event.receipt.path is not None or event.receipt.changed):
+                return None
+            receipts.insert(0, event.receipt)
+    return (check, tuple(receipts)) if check is not None else None
 
 
 LIMITS = {
