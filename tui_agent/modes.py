@@ -1,7 +1,7 @@
 """Modes as data: what the agent may do in each, which tools it is offered, and which prompt it is given.
 
-`read`, `ask` and `edits` are degrees of leave; `review` and `plan` are `read` with a prompt of their own. A mode only
-ever narrows the person's policy, but for one thing: `edits` answers the question about edits in the folder with yes.
+`read`, `ask` and `edits` are degrees of leave; `review` and `plan` are `read` with a prompt of their own. What the
+person's policy denies, no mode allows; the leave to edit the folder unasked is the mode's.
 """
 
 from __future__ import annotations
@@ -84,6 +84,11 @@ def mode(name: str) -> Mode:
     if name not in MODES:
         raise ConfigError(f"there is no mode {name!r}; there are {', '.join(MODES)}")
     return MODES[name]
+
+
+def first(base: Policy) -> Mode:
+    """The mode that a session begins in under this policy."""
+    return MODES["edits" if base.table["write"] == "allow" else "ask"]
 
 
 def following(today: Mode) -> Mode:

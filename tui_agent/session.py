@@ -38,7 +38,7 @@ from tui_agent.core.types import (
     ToolSpec,
     Usage,
 )
-from tui_agent.modes import MODES, Mode
+from tui_agent.modes import MODES, Mode, first
 from tui_agent.paths import Paths
 from tui_agent.prompt import Prompts
 from tui_agent.protocols.dialect import Speech
@@ -100,7 +100,7 @@ class Session:
             cli_yes=terms.yes,
             unsandboxed=_pattern(terms),
         )
-        self.mode = MODES["ask"]
+        self.mode = first(self._policy)
         self.root = terms.root.resolve()
         self.workspace = Workspace(
             self.root,
