@@ -28,6 +28,7 @@ EXAMPLES = """examples:
   tui-agent -p "fix the failing test"   one task; asks on the terminal before it changes anything
   tui-agent -p "say hi" --json          one task, the result as JSON
   git diff | tui-agent --stdin -p "review this"
+  tui-agent replay SESSION              play a saved session again: no model, no network
   tui-agent trust                       trust this folder, so that its config and its check count
 
 exit codes of one task:
@@ -37,7 +38,7 @@ exit codes of one task:
 MAX_STDIN = 4_000_000
 """Bytes that --stdin takes: more than any model does."""
 
-LATER = frozenset({"replay", "config", "keys", "doctor", "paths", "sessions", "purge", "reset-terminal"})
+LATER = frozenset({"config", "keys", "doctor", "paths", "sessions", "purge", "reset-terminal"})
 """First words that are kept for subcommands, so that no task ever changes its meaning."""
 
 
@@ -87,6 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return demo(words[1:])
             case ["trust"]:
                 return trust(words[1:])
+            case ["replay"]:
+                return replay(words[1:])
         return start(words)
     except AgentError as error:
         print(f"tui-agent: {plain(str(error))}", file=sys.stderr)
@@ -307,6 +310,27 @@ def trust(words: Sequence[str]) -> int:
     for name in answer.entries:
         print(plain(f"  counts from now on: {name}"))
     return 0
+
+
+def replay(words: Sequence[str]) -> int:
+    """Play a saved session through today's loop."""
+    p = _Parser(
+        prog="tui-agent replay",
+        description="Play a saved session's replies through today's loop, up to the first event that is not as recorded.",
+    )
+    p.add_argument("session", metavar="SESSION", help="its id, its folder or its log.jsonl")
+    p.add_argument("--execute", action="store_true", help="carry out its effects again, in a copy of today's folder")
+    options = p.parse_args(list(words))
+    from tui_agent import playback  # noqa: PLC0415 - each path imports only what it needs
+
+    paths = user_paths()
+    log = playback.log_of(paths, options.session)
+    loaded = load(paths.config_file)
+    for fault in loaded.faults:
+        print(f"tui-agent: {plain(str(fault))}", file=sys.stderr)
+    if loaded.broken:
+        return USAGE_ERROR
+    return playback.replay(log, loaded.settings, TrustStore(paths.data / "trust.toml"), execute=options.execute)
 
 
 def entry() -> NoReturn:

@@ -54,7 +54,9 @@ class Native:
     def decode(self, reply: Reply, offered: Offered) -> Reply:
         """The reply with its calls; the text that is a call is no text any more."""
         calls = calls_of(reply, offered)
-        return replace(reply, calls=calls, text=reply.text if reply.calls or not calls else "")
+        if reply.calls or not calls:
+            return replace(reply, calls=calls)
+        return replace(reply, calls=tuple(replace(call, raw=reply.text) for call in calls), text="")
 
 
 def _without_nameless(messages: History) -> Iterator[Message]:
@@ -101,6 +103,11 @@ class Text:
                 case ToolMessage(call_id, _, text) if call_id in calls:
                     yield AssistantMessage(self._written(calls.pop(call_id), request.tools))
                     yield UserMessage(self.observation(text))
+
+    def written(self, message: AssistantMessage, offered: Offered) -> str:
+        """The reply that a message was read from."""
+        calls = [self._written(call, offered) for call in message.calls]
+        return calls[0] if calls else self._final(message.text, offered)
 
     def _written(self, call: ToolCall, offered: Offered) -> str:
         if call.arguments is None:
