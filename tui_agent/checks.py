@@ -22,7 +22,7 @@ from tui_agent.core.types import AgentError
 TIMEOUT = 600.0
 """Seconds that a check may take."""
 _MAX_TEXT = 1_000_000
-_TARGET = re.compile(r"^check[ \t]*:(?![:=])", re.MULTILINE)
+_TARGET = re.compile(r"^check[ \t]*::?(?![:=])", re.MULTILINE)
 _PYTEST = re.compile(r"^\[(?:tool\.pytest\b|tool:pytest\]|pytest\])", re.MULTILINE)
 
 

@@ -79,7 +79,7 @@ class Work:
         self._window: tuple[Key, ...] = ()
         self._refused: Counter[str] = Counter()
         self._unseen = False
-        self._check_refused = False
+        self._offer = ""  # the answer to a proposed check: it is asked once, not after every batch
 
     @property
     def edited(self) -> bool:
@@ -195,7 +195,7 @@ class Work:
                         if isinstance(event, ev.ToolDone) and event.status != "applied":
                             undone[request.id] = number
                         yield event
-        if self.revision != before and self.agent.check is not None and not self._check_refused:
+        if self.revision != before and self.agent.check is not None and self._offer in {"", "yes"}:
             async with aclosing(self._run_check(self.agent.check)) as events:
                 async for event in events:
                     yield event
@@ -268,13 +268,14 @@ class Work:
 
     async def _run_check(self, check: Check) -> Events:
         """Run the person's check after a batch that changed files."""
-        asks = check.asks == "always" or (check.asks == "unseen" and self._unseen)
+        always = check.asks == "always" and not self._offer
+        asks = always or (check.asks != "never" and self._unseen)
         async with aclosing(gate(check, self.agent.ask if asks else None, self.revision)) as events:
             async for event in events:
                 if isinstance(event, ev.CheckDone):
                     self.record.check = "passed" if event.passed else "failed"
-                if isinstance(event, ev.Answered) and event.answer != "yes" and check.proposed:
-                    self._check_refused = True  # offered once, not after every batch
+                if isinstance(event, ev.Answered) and check.proposed:
+                    self._offer = event.answer
                 yield self.record.keep(event)
 
 
