@@ -75,12 +75,8 @@ class _Dialect(agent.Plain):
 
 
 class _Tools:
-    def __init__(self, workspace: Any) -> None:
-        self.workspace, self.specs, self.decide = (
-            workspace,
-            _specs(workspace),
-            lambda _: types.Verdict("allow", "", "none"),
-        )
+    def __init__(self, work: Any) -> None:
+        self.work, self.specs, self.decide = work, _specs(work), lambda _: types.Verdict("allow", "", "none")
 
     async def prepare(self, call: types.ToolCall, _: Any) -> types.ApprovalRequest:
         return types.ApprovalRequest(
@@ -88,7 +84,7 @@ class _Tools:
         )
 
     async def commit(self, request: types.ApprovalRequest, *_: Any) -> types.Outcome:
-        return types.Outcome("applied", self.workspace.execute(ToolAction(request.call.name, request.call.arguments)))
+        return types.Outcome("applied", self.work.execute(ToolAction(request.call.name, request.call.arguments)))
 
 
 def run_agent(task: str, generate: Any, workspace: Any, limits: Any = None, on_event: Any = None) -> Any:
