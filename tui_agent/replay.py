@@ -116,7 +116,19 @@ def runs(events: Sequence[Recorded]) -> Iterator[Run]:
         own = own if ended is None else own[: ended + 1]
         cut = next((at for at in range(len(own)) if _interrupted(own, at)), None)
         whole = cut is None and ended is not None
-        yield Run(tuple(events[:start]), tuple(own if cut is None else own[:cut]), whole)
+        yield Run(tuple(events[:start]), tuple(own) if whole else _answered_part(own[:cut]), whole)
+
+
+def _answered_part(own: Sequence[Recorded]) -> tuple[Recorded, ...]:
+    """An interrupted run up to its last reply, and beyond it only when all calls of that reply were carried out."""
+    last = max((at for at, event in enumerate(own) if isinstance(event, ev.AssistantSaid)), default=-1)
+    if last >= 0:
+        reply = own[last]
+        done = {event.call.id for event in own[last:] if isinstance(event, ev.ToolDone)}
+        assert isinstance(reply, ev.AssistantSaid)
+        if not done.issuperset(call.id for call in reply.message.calls):
+            return tuple(own[: last + 1])
+    return tuple(own)
 
 
 def _interrupted(own: Sequence[Recorded], at: int) -> bool:
@@ -153,6 +165,8 @@ def _replies(recording: Run) -> Iterator[tuple[Delta, ...]]:
     said: ev.AssistantSaid | None = None
     answered = False
     for event in recording.events:
+        if shape_of(event) is None:
+            continue
         match event:
             case ev.AssistantSaid(complete=True):
                 yield tuple(_deltas(event, protocol))

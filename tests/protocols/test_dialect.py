@@ -170,6 +170,25 @@ async def test_the_last_reply_without_tools_may_only_be_final() -> None:
     assert [len(r.schema["anyOf"]) for r in seen if r.schema] == [4, 1]
 
 
+@pytest.mark.parametrize(
+    ("protocol", "reply", "text"),
+    [
+        ("json", "Read one file.", "Read one file."),
+        ("json", '{"final": "Read."}', "Read."),
+        ("json", '{"tool": "read_file", "path": "b"}', ""),
+        ("verbs", "Read one file.", "Read one file."),
+        ("verbs", "DONE Read.", "Read."),
+        ("verbs", "READ b", ""),
+    ],
+)
+async def test_a_summary_may_come_in_any_form(protocol: str, reply: str, text: str) -> None:
+    first = READ if protocol == "json" else "READ a.py"
+    events, _ = await play(speech(protocol), first, reply, limits=Limits(max_steps=2))
+    said = [e.message for e in events if isinstance(e, ev.AssistantSaid)][-1]
+    assert (said.text, said.calls) == (text, ())
+    assert end(events).detail == ("2 steps used" if text else "(no summary from model)")
+
+
 # ------------------------------------------------------------------ auto
 
 

@@ -133,14 +133,22 @@ class Text:
             return text
 
     def decode(self, reply: Reply, offered: Offered) -> Reply:
-        """The reply as one call or a final answer; anything else as a call without a name that says what is wrong."""
+        """The reply as one call or a final answer; anything else as a call without a name that says what is wrong.
+
+        Where no tool is offered only words are wanted, in whatever form they come.
+        """
         if reply.error is not None or reply.finish == "length" or reply.refusal:
             return replace(reply, calls=())
         match self.parse(reply.text, offered):
             case Final(text):
                 return replace(reply, text=text, calls=())
+            case ParseError(kind) if not offered:
+                wish = kind in {"tool_disabled", "unknown_tool"}
+                return replace(reply, text="" if wish else reply.text, calls=())
             case ParseError(_, message):
                 return replace(reply, calls=(ToolCall("", "", None, message, reply.text),))
+            case _ if not offered:
+                return replace(reply, text="", calls=())
             case call:
                 return replace(reply, text="", calls=(replace(call, raw=reply.text),))
 
