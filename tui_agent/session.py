@@ -10,13 +10,14 @@ import os
 import secrets
 import shlex
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from tui_agent import __version__
+from tui_agent.checks import TIMEOUT, CheckStore, detect
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.core import fold
@@ -26,9 +27,11 @@ from tui_agent.core.loop import Agent, run
 from tui_agent.core.policy import pattern_fault
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import (
+    AgentError,
     ApprovalRequest,
     Ask,
     ConfigError,
+    Decision,
     Emit,
     Model,
     PolicyRequest,
@@ -38,8 +41,11 @@ from tui_agent.core.types import (
     ToolSpec,
     Usage,
 )
+from tui_agent.modes import MODES, Mode, first
 from tui_agent.paths import Paths
-from tui_agent.prompt import system_prompt
+from tui_agent.prompt import Prompts
+from tui_agent.protocols.dialect import Speech
+from tui_agent.protocols.native import StepDown
 from tui_agent.providers import connect
 from tui_agent.workspace import Workspace
 from tui_agent.workspace.confined import Confined
@@ -90,13 +96,14 @@ class Session:
         self.profile: Profile | None = None
         self._ask = ask
         self._model: Model | None = None
-        policy = replace(
+        self._policy = replace(
             terms.settings.policy,
             interactive=terms.interactive,
             trusted=terms.trusted,
             cli_yes=terms.yes,
             unsandboxed=_pattern(terms),
         )
+        self.mode = first(self._policy)
         self.root = terms.root.resolve()
         self.commands = Confined(
             self.root,
@@ -108,7 +115,7 @@ class Session:
         self.workspace = Workspace(
             self.root,
             ask,
-            policy,
+            self._policy,
             blobs=self.folder / "blobs",
             temporary=terms.paths.data / "writing",
             run=self.commands.plain,
@@ -145,7 +152,7 @@ class Session:
 
     async def _offer(self, argv: tuple[str, ...], timeout: float, sign: str) -> bool:
         """Ask the person whether a command that failed in the sandbox may run once without it."""
-        if self.terms.allow_check and argv == self.terms.settings.check_for(self.root):
+        if self.terms.allow_check and (check := self.check()) is not None and argv == check.argv:
             return True
         number = f"unsandboxed-{secrets.token_hex(4)}"
         request = ApprovalRequest(
@@ -171,13 +178,17 @@ class Session:
         self._model = connect(chosen, env=self.terms.environment)
         self.profile = chosen
         self._start()
-        self.log.append(ev.ModelChosen(chosen.name, chosen.model or "", chosen.local))
+        self._chosen(chosen, chosen.model or "")
 
     def use(self, model: Model, profile: Profile) -> None:
         """Answer with a ready model (the demo, tests)."""
         self._model, self.profile = model, profile
         self._start()
-        self.log.append(ev.ModelChosen(profile.name, profile.model or model.author.model, profile.local))
+        self._chosen(profile, profile.model or model.author.model)
+
+    def _chosen(self, profile: Profile, model: str) -> None:
+        protocol = "native" if profile.protocol == "auto" else profile.protocol
+        self.log.append(ev.ModelChosen(profile.name, model, profile.local, protocol))
 
     def _start(self) -> None:
         if not self.events:
@@ -189,25 +200,51 @@ class Session:
             return 0.0 if self.profile is not None and self.profile.local else None
         return self.profile.pricing.cost(usage or Usage())
 
-    # -------------------------------------------------------------- runs
+    # -------------------------------------------------------------- mode
 
-    @property
-    def tools(self) -> tuple[ToolSpec, ...]:
-        """The tools offered to the model."""
-        return self.workspace.specs
+    def enter(self, mode: Mode) -> None:
+        """Go on in this mode; what was allowed counts at once, tools and prompt from the next task on."""
+        self.mode = mode
+        self.workspace.permissions = mode.policy(self._policy)
+        self._start()
+        self.log.append(ev.Notice(f"mode {mode.name}: {mode.what}"))
+
+    def approve_plan(self) -> str:
+        """Leave mode `plan` because the person approves what was planned; gives the message that says so.
+
+        Raises:
+            AgentError: there is no plan to approve.
+        """
+        ends = [e for e in self.events if isinstance(e, ev.RunEnded)]
+        if self.mode.name != "plan" or not ends or ends[-1].reason is not StopReason.COMPLETED:
+            raise AgentError("there is no plan to approve: enter /mode plan, state the task, and read the plan first")
+        self.enter(MODES["ask"])
+        return "The plan is approved. Carry it out, step by step."
+
+    # -------------------------------------------------------------- check
 
     def check(self) -> Check | None:
-        """The person's check for this folder, ready to run."""
-        argv = self.terms.settings.check_for(self.root)
-        if argv is None:
+        """The check for this folder, ready to run: configured, accepted before, or found here and not asked yet."""
+        argv, store = self.terms.settings.check_for(self.root), CheckStore(self.terms.paths.data / "checks.toml")
+        if argv is None and (known := store.look(self.root)) is not None:
+            if not known.accepted:
+                return None
+            argv = known.argv
+        if argv is not None:
+            return Check(argv, self._runner(argv), TIMEOUT, self._check_asks(), where=self.commands.words())
+        if not (self.terms.trusted and self.terms.interactive) or (found := detect(self.root)) is None:
             return None
 
-        async def go(emit: Emit) -> ev.CheckDone:
-            result = await self.commands(argv, cwd=self.root, timeout=600.0, emit=emit)
-            output = "\n".join([result.error or result.output, *(f"({remark})" for remark in result.remarks)])
-            return ev.CheckDone(argv, result.exit_code, output, result.duration, result.sandbox)
+        def answered(decision: Decision) -> None:
+            if decision.by == "key" and decision.answer in {"yes", "no"}:
+                try:
+                    store.answer(self.root, found.argv, accepted=decision.answer == "yes")
+                except AgentError as error:
+                    self.log.append(ev.Notice(str(error)))
 
-        return Check(argv, go, asks=self._check_asks(), where=self.commands.words())
+        why = f"found in {found.source}; yes also keeps it as the check of this folder, no does not ask again"
+        run, where = self._runner(found.argv), self.commands.words()
+        return Check(found.argv, run, TIMEOUT, "always", why, proposed=True, answered=answered, where=where)
 
     def _check_asks(self) -> Literal["always", "unseen", "never"]:
         """Whether the check waits for the person: what nobody saw runs unasked in a working sandbox only."""
@@ -219,29 +256,73 @@ class Session:
             return "never"
         return "always" if self.holds_unseen_edits else "unseen"
 
+    def _runner(self, argv: tuple[str, ...]) -> Callable[[Emit], Awaitable[ev.CheckDone]]:
+        async def go(emit: Emit) -> ev.CheckDone:
+            result = await self.commands(argv, cwd=self.root, timeout=TIMEOUT, emit=emit)
+            output = "\n".join([result.error or result.output, *(f"({remark})" for remark in result.remarks)])
+            return ev.CheckDone(argv, result.exit_code, output, result.duration, result.sandbox)
+
+        return go
+
+    async def revert(self) -> str:
+        """Take back the batch of edits after which the check failed, and tell the model; gives what was done in words.
+
+        Raises:
+            AgentError: there is none, or a file of it was changed since; nothing was changed then.
+        """
+        batch = fold.failed_batch(self.events)
+        if batch is None:
+            raise AgentError("there is nothing to revert: no check failed after the last edit")
+        check, receipts = batch
+        plan = await self.workspace.plan_undo(receipts)
+        if blocked := [f"{step.path} {step.words}" for step in plan if step.state not in {"ready", "same"}]:
+            raise AgentError(f"not reverted: {'; '.join(blocked)}")
+        for outcome in await self.workspace.undo(plan):
+            if outcome.receipt is not None:
+                call = ToolCall(outcome.receipt.call_id, "undo", outcome.receipt.arguments)
+                self.log.append(ev.ToolDone(call, outcome.status, outcome.text, receipt=outcome.receipt))
+        paths = ", ".join(step.path for step in plan)
+        told = f"The person took back your last edits of {paths}: the files are as they were before them.\n"
+        self.log.append(ev.Notice(told + fold.check_text(check), "model"))
+        return f"reverted: {paths}"
+
+    # -------------------------------------------------------------- runs
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools offered to the model."""
+        return self.mode.tools(self.workspace).specs
+
     async def run(self, task: str) -> AsyncGenerator[ev.Event, None]:
         """Carry out one task, yielding its events; see `core.loop.run`.
 
         Raises:
-            ConfigError: no model has been chosen.
+            ConfigError: no model has been chosen, or a prompt file cannot be used.
         """
-        if self._model is None:
+        if self._model is None or self.profile is None:
             raise ConfigError("no model is chosen")
-        if self.terms.settings.check_for(self.root) is not None:
+        if self.check() is not None:
             await self.commands.ready()  # whether the check is asked for depends on it
-        check = self.check()
-        settings = self.terms.settings
+        check, settings, mode = self.check(), self.terms.settings, self.mode
+        known = check.argv if check and not check.proposed else None
+        prompts = Prompts(self.tools, self.root, known, mode.prompt, self.terms.paths.config / "prompts")
         agent = Agent(
             self._model,
-            self.workspace,
+            mode.tools(self.workspace),
             self._ask,
-            settings.limits,
+            mode.limits(settings.limits),
             self.log,
-            system_prompt(self.tools, self.root, check.argv if check else None),
+            prompts.native(),
             check,
             self.price,
             settings.on_reject,
             settings.on_deny,
+            dialect=Speech(
+                prompts.json(),
+                prompts.verbs(),
+                StepDown(fold.protocol(self.events)),
+                auto=self.profile.protocol == "auto",
+            ),
         )
         async with aclosing(run(task, agent, fold.history(self.events))) as events:
             async for event in events:

@@ -108,6 +108,9 @@ class Usage:
         return Usage(*(add(getattr(self, f.name), getattr(other, f.name)) for f in fields(Usage)))
 
 
+Spoken: TypeAlias = Literal["native", "json", "verbs"]
+"""The protocol in which a model is asked to act: its server's own calls, one JSON object, or six verbs."""
+
 Finish: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "error", "unknown"]
 ErrorKind: TypeAlias = Literal["auth", "rate_limit", "context_length", "server", "network", "protocol", "bad_request"]
 
@@ -217,11 +220,15 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One model call: system text, history and offered tools, all provider-neutral."""
+    """One model call: system text, history and offered tools, all provider-neutral.
+
+    `schema` is the JSON Schema that the text of the reply must follow, for servers that can constrain it.
+    """
 
     system: str
     messages: History
     tools: tuple[ToolSpec, ...] = ()
+    schema: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,13 +472,19 @@ class StopReason(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one run. All positive; `max_context` in characters, `max_tokens` in tokens, `max_cost` in USD."""
+    """Bounds of one run. All positive; `max_context` in characters, `max_tokens` in tokens, `max_cost` in USD.
+
+    The `max_identical`th identical batch of calls in a row ends the run, and so does that many among the newest
+    `repeat_window` batches (1: only those in a row count).
+    """
 
     max_steps: int = 25
     max_invalid: int = 3
     max_context: int = 2_000_000
     max_tokens: int | None = None
     max_cost: float | None = None
+    max_identical: int = 3
+    repeat_window: int = 5
     command_timeout: float = 120.0
 
     def __post_init__(self) -> None:

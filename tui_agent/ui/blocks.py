@@ -334,6 +334,8 @@ class Story:
                 self._models += 1
                 if self._models > 1:
                     self._append([Note(f"{model} ({profile}) answers from here on", "model")])
+            case ev.ProtocolChosen(protocol, reason):
+                self._append([Note(f"{protocol} from here on: {reason}", "protocol")])
             case ev.Notice(text, audience):
                 self._append([Note(text, "" if audience == "person" else "told the model")])
             case ev.ProviderFailed(error):

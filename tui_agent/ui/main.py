@@ -17,7 +17,8 @@ from textual.widgets import Static
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.types import ApprovalRequest, Decision
+from tui_agent.core.types import AgentError, ApprovalRequest, ConfigError, Decision
+from tui_agent.modes import following, mode
 from tui_agent.ui.actions import ACTIONS, BY_SLASH
 from tui_agent.ui.approval import ask_on_screen
 from tui_agent.ui.chrome import Footer, FooterState, Header, HeaderState, Queue, Rule
@@ -76,6 +77,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
             "ui.interrupt": self.interrupt,
             "agent.stop": lambda _: self.stop(),
             "agent.retry": self.retry,
+            "mode.cycle": self.change_mode,
+            "plan.approve": self.approve_plan,
+            "check.revert": self.revert,
             "ui.back": self.back,
             "pane.files": self.toggle_side,
             "pane.next": self.next_pane,
@@ -140,6 +144,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.header = replace(
             self.header,
             changed=len(changes),
+            mode=conversation.session.mode.name,
             model=(profile.model or "") if profile else "no model",
             provider=profile.name if profile else "",
             tokens=conversation.totals.usage.input_tokens and _sum(conversation.totals),
@@ -322,6 +327,46 @@ class MainScreen(Screen[None], inherit_bindings=False):
         if text := self.composer.text.strip() or (said[-1] if said else ""):
             self.composer.load("")
             self.conversation.send(text)
+
+    def change_mode(self, name: str) -> None:
+        """To the mode of this name, else to the next of the cycle."""
+        if (conversation := self.conversation) is None:
+            return
+        try:
+            conversation.session.enter(mode(name) if name else following(conversation.session.mode))
+        except ConfigError as error:
+            self.notify(str(error), markup=False)
+            return
+        conversation.catch_up()
+        self.refresh_state()
+
+    def approve_plan(self, _: str) -> None:
+        """The plan on the screen is what the person wants: leave mode plan and let it be carried out."""
+        if (conversation := self.conversation) is None or conversation.working:
+            return
+        try:
+            words = conversation.session.approve_plan()
+        except AgentError as error:
+            self.notify(str(error), markup=False)
+            return
+        conversation.catch_up()
+        conversation.send(words)
+        self.refresh_state()
+
+    def revert(self, _: str) -> None:
+        """Take back the batch after which the check failed; a turn that runs ends first."""
+        if self.conversation is not None:
+            self.run_worker(self._revert(self.conversation), name="revert", exclusive=True, group="revert")
+
+    async def _revert(self, conversation: Conversation) -> None:
+        await conversation.stop()
+        try:
+            done = await conversation.session.revert()
+        except AgentError as error:
+            self.notify(str(error), markup=False)
+            return
+        conversation.note(done)
+        self.refresh_state()
 
     def toggle_side(self, _: str) -> None:
         """Show or hide the pane beside the transcript; where it covers the transcript it takes the focus."""
