@@ -41,8 +41,9 @@ from tui_agent.core.types import (
     ToolSpec,
     Usage,
 )
-from tui_agent.modes import MODES, Mode, first
+from tui_agent.modes import AUTO, MODES, Mode, first
 from tui_agent.paths import Paths
+from tui_agent.permissions import Rule, Rules, RuleStore, Scope, listed
 from tui_agent.prompt import Prompts
 from tui_agent.protocols.dialect import Speech
 from tui_agent.protocols.native import StepDown
@@ -105,6 +106,7 @@ class Session:
         )
         self.mode = first(self._policy)
         self.root = terms.root.resolve()
+        self._rules = Rules(self.root, RuleStore(terms.paths.data / "rules.toml"))
         self.commands = Confined(
             self.root,
             self.child_environment,
@@ -115,7 +117,7 @@ class Session:
         self.workspace = Workspace(
             self.root,
             ask,
-            self._policy,
+            self._rules.over(self._policy),
             blobs=self.folder / "blobs",
             temporary=terms.paths.data / "writing",
             run=self.commands.plain,
@@ -205,9 +207,52 @@ class Session:
     def enter(self, mode: Mode) -> None:
         """Go on in this mode; what was allowed counts at once, tools and prompt from the next task on."""
         self.mode = mode
-        self.workspace.permissions = mode.policy(self._policy)
+        self._decide_anew()
         self._start()
         self.log.append(ev.Notice(f"mode {mode.name}: {mode.what}"))
+
+    async def enter_auto(self) -> None:
+        """Enter mode AUTO, because the person typed that they want it.
+
+        Raises:
+            AgentError: there is no sandbox here that works, or the folder is not trusted.
+        """
+        box = await self.commands.ready()
+        if not self.commands.working:
+            raise AgentError(f"mode AUTO needs a sandbox, and there is none here: {box.reason}")
+        if not self.terms.trusted:
+            raise AgentError("mode AUTO needs a folder that you trust: tui-agent trust")
+        self.enter(AUTO)
+
+    def _decide_anew(self) -> None:
+        self.workspace.permissions = self.mode.policy(self._rules.over(self._policy))
+
+    # -------------------------------------------------------------- rules
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Every rule of commands and every row of the table, with its source and last use."""
+        return listed(self._policy, self._rules, self.events)
+
+    def allow(self, pattern: str, scope: Scope = "session") -> None:
+        """Allow what matches a pattern from now on; `core.policy.always_rule` gives the one for a request.
+
+        Raises:
+            AgentError: it is no pattern, or it could not be saved.
+        """
+        self._rules.add(pattern, scope)
+        self._decide_anew()
+
+    def disallow(self, rule: Rule) -> None:
+        """Take a rule back that was added for the session or the folder.
+
+        Raises:
+            AgentError: it is not one of these, or that could not be saved.
+        """
+        if rule.source not in {"session", "folder"}:
+            raise AgentError(f"{rule.text} is {rule.source}: it is changed in your configuration, not here")
+        self._rules.remove(rule.text, rule.source)
+        self._decide_anew()
 
     def approve_plan(self) -> str:
         """Leave mode `plan` because the person approves what was planned; gives the message that says so.

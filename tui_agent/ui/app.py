@@ -29,6 +29,7 @@ from tui_agent.ui.first_run import DEMO, FirstRun
 from tui_agent.ui.leader import Leader
 from tui_agent.ui.main import Handler, MainScreen
 from tui_agent.ui.palette import Palette, PaletteItem
+from tui_agent.ui.rights import Rights
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.terminal import guard, patch_keys
 from tui_agent.ui.trust_card import TrustCard
@@ -91,6 +92,7 @@ class AgentApp(App[int], inherit_bindings=False):
             "ui.redraw": self.redraw,
             "app.suspend": lambda _: self.action_suspend_process(),
             "app.quit": self.quit,
+            **Rights(self).handlers,
         }
         self.main = MainScreen(SidePane(start.root), handlers)
 

@@ -202,14 +202,32 @@ class Workspace:
 
         Once an edit was allowed unasked, the folder may hold code that nobody saw: for the rest of its batch, too.
         """
-        unseen = self._unseen_edits or self.permissions.unseen_edits
-        today = replace(
-            self.permissions, unseen_edits=unseen, sandbox=self.permissions.sandbox or self._commands.working
-        )
-        verdict = policy.decide(request.policy, today)
+        verdict = self._verdict(request.policy)
         if isinstance(request.effect, WriteBytes) and verdict.permission == "allow":
             self._unseen_edits = True
         return verdict
+
+    def _verdict(self, request: PolicyRequest) -> Verdict:
+        unseen = self._unseen_edits or self.permissions.unseen_edits
+        sandbox = self.permissions.sandbox or self._commands.working
+        return policy.decide(request, replace(self.permissions, unseen_edits=unseen, sandbox=sandbox))
+
+    async def explain(self, call: str) -> Verdict:
+        """What would be said to a call now: a tool with its path ("write_file src/a.py"), or else a command."""
+        await self._commands.ready()
+        name, _, path = call.strip().partition(" ")
+        tool = TOOLS.get(name)
+        if tool is None or tool.permission == "run":
+            return self._verdict(PolicyRequest("run_command", "run", command=call.strip()))
+        if "path" not in tool.spec.parameters["properties"]:
+            return self._verdict(PolicyRequest(name, tool.permission))
+        try:
+            place = self._anchor.resolve(path.strip() or ".")
+        except ToolError as error:
+            return Verdict("deny", str(error), tool.permission)
+        if tool.changes_file and place.no_write:
+            return Verdict("deny", f"{place.named}: {place.no_write}", tool.permission)
+        return self._verdict(PolicyRequest(name, tool.permission, path=place.path, floors=place.floors))
 
     async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
         """Carry out an approved request after comparing its base again, or say why it was not."""
