@@ -179,20 +179,21 @@ class Session:
         chosen = replace(profile, model=model) if model else profile
         self._model = connect(chosen, env=self.terms.environment)
         self.profile = chosen
-        self._start()
+        self.begin()
         self._chosen(chosen, chosen.model or "")
 
     def use(self, model: Model, profile: Profile) -> None:
         """Answer with a ready model (the demo, tests)."""
         self._model, self.profile = model, profile
-        self._start()
+        self.begin()
         self._chosen(profile, profile.model or model.author.model)
 
     def _chosen(self, profile: Profile, model: str) -> None:
         protocol = "native" if profile.protocol == "auto" else profile.protocol
         self.log.append(ev.ModelChosen(profile.name, model, profile.local, protocol))
 
-    def _start(self) -> None:
+    def begin(self) -> None:
+        """Open the log; what is recorded first does it by itself."""
         if not self.events:
             self.log.append(ev.SessionStarted(self.id, str(self.root), time.time(), __version__))
 
@@ -208,7 +209,7 @@ class Session:
         """Go on in this mode; what was allowed counts at once, tools and prompt from the next task on."""
         self.mode = mode
         self._decide_anew()
-        self._start()
+        self.begin()
         self.log.append(ev.Notice(f"mode {mode.name}: {mode.what}"))
 
     async def enter_auto(self) -> None:

@@ -373,6 +373,10 @@ class Decision:
 Ask: TypeAlias = Callable[[tuple[ApprovalRequest, ...]], Awaitable[tuple[Decision, ...]]]
 
 
+OWN_COMMAND = "you"
+"""Stands in place of a tool's name where a command is the person's own."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileChange:
     """One file that a command changed: sha256 hex before and after, None where no file was or is.

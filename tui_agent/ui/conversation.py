@@ -16,6 +16,7 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.log import is_durable
 from tui_agent.core.types import ConfigError, RetryTick, StopReason, TextDelta
+from tui_agent.own_command import MARK, own_command
 from tui_agent.session import Session
 
 SLICE_SECONDS = 0.01
@@ -82,7 +83,9 @@ class Conversation:
         self.unsent = None
         last = time.monotonic()
         try:
-            async with aclosing(self.session.run(text)) as events:
+            own = text.startswith(MARK)
+            work = own_command(self.session, text.removeprefix(MARK)) if own else self.session.run(text)
+            async with aclosing(work) as events:
                 async for event in events:
                     self._take(event)
                     if time.monotonic() - last > SLICE_SECONDS:
@@ -103,7 +106,11 @@ class Conversation:
 
     def _settle(self, text: str) -> None:
         self._enter(ev.Phase("idle"))
-        run = list(takewhile(lambda e: not isinstance(e, ev.UserSaid), reversed(self.session.events)))
+        run = (
+            []
+            if text.startswith(MARK)
+            else list(takewhile(lambda e: not isinstance(e, ev.UserSaid), reversed(self.session.events)))
+        )
         end = next((e for e in run if isinstance(e, ev.RunEnded)), None)
         stopped = end is not None and end.reason is StopReason.STOPPED
         failed = end is not None and end.reason is StopReason.FAILED

@@ -16,6 +16,7 @@ from typing import Any
 
 from tui_agent.core import policy
 from tui_agent.core.types import (
+    OWN_COMMAND,
     ApprovalRequest,
     Ask,
     Decision,
@@ -86,7 +87,7 @@ class Workspace:
         self._disk = Disk(self._anchor, temporary, reach)
         self._memory = Memory(Blobs(blobs, reach=reach))
         self._prefix, self._count = os.urandom(4).hex(), itertools.count(1)
-        self._commands = commands or Unconfined(run)
+        self._run, self._commands = run, commands or Unconfined(run)
         self._effects = Effects(self._disk, self._memory, run, self._commands, numbers, self._id)
         self._complete: set[str] = set()
         self._unseen_edits = False
@@ -242,6 +243,18 @@ class Workspace:
         if outcome.status == "applied" and isinstance(request.effect, WriteBytes) and decision.by != "key":
             self._unseen_edits = True  # from here on nobody saw what may run
         return outcome
+
+    def own(self, script: str) -> ApprovalRequest:
+        """A command that the person typed: nobody has to be asked about it."""
+        call = ToolCall(self._id(), OWN_COMMAND, {"script": script})
+        effect = RunScript(script, self._timeout)
+        asked = PolicyRequest("run_shell", "shell", command=script)
+        return ApprovalRequest(self._id(), call, effect, asked, f"{OWN_COMMAND}  {script}")
+
+    async def commit_own(self, request: ApprovalRequest, emit: Emit) -> Outcome:
+        """Carry out a command of the person's own, in no sandbox."""
+        effects = replace(self._effects, confined=Unconfined(self._run))
+        return await effects.carry_out(request, Decision(request.id, "yes", by="person"), emit)
 
     async def call(self, name: str, arguments: object) -> Outcome:
         """A batch of one: prepare, decide, ask when the policy says so, commit."""
