@@ -38,10 +38,11 @@ from tui_agent.core.types import (
     RunArgv,
     StopReason,
     ToolCall,
+    Tools,
     ToolSpec,
     Usage,
 )
-from tui_agent.modes import AUTO, MODES, Mode, first
+from tui_agent.modes import AUTO, MODES, DryRun, Mode, first
 from tui_agent.paths import Paths
 from tui_agent.permissions import Rule, Rules, RuleStore, Scope, listed
 from tui_agent.prompt import Prompts
@@ -63,7 +64,8 @@ class Terms:
     """What a session starts from. `trusted`: the person's answer for this folder.
 
     `yes`: edits inside the workspace need no question (`--yes`). `allow_check`: the check may run
-    although nobody saw the edits or the folder is not trusted (`--allow check`).
+    although nobody saw the edits or the folder is not trusted (`--allow check`). `dry_run` is shown what would
+    have been changed or run, and then nothing is (`--dry-run`).
     """
 
     root: Path
@@ -73,6 +75,7 @@ class Terms:
     interactive: bool = True
     yes: bool = False
     allow_check: bool = False
+    dry_run: Callable[[ApprovalRequest], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
@@ -339,6 +342,11 @@ class Session:
         """The tools offered to the model."""
         return self.mode.tools(self.workspace).specs
 
+    def _hands(self) -> Tools:
+        """The workspace as this session may use it now."""
+        tools = self.mode.tools(self.workspace)
+        return DryRun(tools, self.terms.dry_run) if self.terms.dry_run else tools
+
     async def run(self, task: str) -> AsyncGenerator[ev.Event, None]:
         """Carry out one task, yielding its events; see `core.loop.run`.
 
@@ -354,7 +362,7 @@ class Session:
         prompts = Prompts(self.tools, self.root, known, mode.prompt, self.terms.paths.config / "prompts")
         agent = Agent(
             self._model,
-            mode.tools(self.workspace),
+            self._hands(),
             self._ask,
             mode.limits(settings.limits),
             self.log,
