@@ -56,7 +56,7 @@ def box(request, work, elsewhere, capsys):
 
 
 async def sh(commands: Confined, script: str, *words: str, **more) -> CommandResult:
-    return await commands((SHELL, "-c", script, "sh", *words), cwd=commands._root, timeout=20, emit=None, **more)
+    return await commands((SHELL, "-c", script, "sh", *words), cwd=commands.root, timeout=20, emit=None, **more)
 
 
 # ------------------------------------------------------------------ what a command can do

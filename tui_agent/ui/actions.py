@@ -47,6 +47,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("rules.list", "Permissions: every rule, and taking back", slash="/permissions"),
     Action("rules.allow", "Allow a command in this session", slash="/allow-cmd"),
     Action("rules.explain", "Which rule decides: /policy test CALL", slash="/policy"),
+    Action("jobs.start", "Run a command in the background", slash="/bg"),
+    Action("jobs.list", "Background jobs: output, end", slash="/jobs"),
     Action("plan.approve", "Approve the plan and carry it out", slash="/approve"),
     Action("check.revert", "Take back the edits that failed the check", leader="R", slash="/revert"),
     Action("pane.files", "Files, changes and plan", ("ctrl+t",), "f", "/files", priority=True),

@@ -26,6 +26,7 @@ from tui_agent.trust import ENTRIES, TrustStore, found, may_be_trusted
 from tui_agent.ui.actions import ACTIONS, keys_of
 from tui_agent.ui.conversation import Conversation
 from tui_agent.ui.first_run import DEMO, FirstRun
+from tui_agent.ui.job_list import JobList
 from tui_agent.ui.leader import Leader
 from tui_agent.ui.main import Handler, MainScreen
 from tui_agent.ui.palette import Palette, PaletteItem
@@ -83,6 +84,7 @@ class AgentApp(App[int], inherit_bindings=False):
         self.begin = start
         self.loaded = Loaded(start.ready.terms.settings) if start.ready else load(start.user_file)
         self.trusted = start.ready is not None and start.ready.terms.trusted
+        self.jobs = JobList(self)
         handlers: dict[str, Handler] = {
             "ui.palette": lambda _: self.open_palette("Commands"),
             "ui.help": lambda _: self.open_palette("Keys and commands"),
@@ -93,6 +95,7 @@ class AgentApp(App[int], inherit_bindings=False):
             "app.suspend": lambda _: self.action_suspend_process(),
             "app.quit": self.quit,
             **Rights(self).handlers,
+            **self.jobs.handlers,
         }
         self.main = MainScreen(SidePane(start.root), handlers)
 
@@ -293,7 +296,8 @@ class AgentApp(App[int], inherit_bindings=False):
         self.run_worker(self.leave(0), name="leave")
 
     async def on_unmount(self) -> None:
-        """However the app ends, its run ends first, with its stream closed and its log complete."""
+        """However the app ends, its jobs and its run end first, with its stream closed and its log complete."""
+        await self.jobs.end_all()
         if self.main.conversation is not None:
             await self.talk.stop()
 

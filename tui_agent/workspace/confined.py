@@ -65,7 +65,7 @@ class Confined:
         choice: Choice = "auto",
         offer: Offer | None = None,
     ) -> None:
-        self._root = root
+        self.root = root
         self._environment = environment
         self._hidden = [path for path in map(_real, hidden) if not root.is_relative_to(path)]
         self._choice = choice
@@ -136,15 +136,15 @@ class Confined:
         if why := missing(argv[0], cwd, env):
             return replace(refused, error=why)
         try:
-            before = await asyncio.to_thread(remember, self._root)
+            before = await asyncio.to_thread(remember, self.root)
         except OSError as error:
             return replace(refused, error=f"What no command may change cannot be looked after: {error}.")
         with _temporary(box) as (folder, env["TMPDIR"]):
             words = box.wrap(
                 argv,
-                workspace=self._root,
+                workspace=self.root,
                 writable=[*folder, *caches(argv, env)],
-                needed=needed(argv, env, self._root),
+                needed=needed(argv, env, self.root),
                 hidden=self._hidden,
                 network=network,
             )
@@ -158,7 +158,7 @@ class Confined:
     def _put_back(self, before: Remembered) -> None:
         """Restore the protected names; what that showed is told with the result, or with the next one."""
         try:
-            changed = restore(self._root, before)
+            changed = restore(self.root, before)
         except OSError as error:
             self._remarks.append(f"careful: the command changed protected files that cannot be put back: {error}")
             return
