@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import string
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -267,3 +269,39 @@ def test_auto_is_taken_off_by_the_next_mode(tmp_path: Path) -> None:
     assert made.workspace.permissions.auto
     made.enter(following(made.mode))
     assert not made.workspace.permissions.auto
+
+
+# ------------------------------------------------------------------ once without the sandbox
+
+
+@pytest.fixture
+def outside() -> Iterator[Path]:
+    """A file that is not there yet, in a place that bwrap does not replace by one of its own."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder) / "outside"
+
+
+@pytest.mark.parametrize(("answer", "by", "runs"), [("yes", "key", True), ("yes", "rule", False), ("no", "key", False)])
+async def test_only_the_persons_own_key_lets_a_failed_command_out_of_the_sandbox(
+    answer: str, by: str, runs: bool, tmp_path: Path, outside: Path
+) -> None:
+    person = Person(("yes", answer), by=by)
+    call = {"calls": [{"name": "run_command", "arguments": {"argv": ["touch", str(outside)]}}]}
+    made, seen = session(tmp_path, [call, DONE], person)
+    box = await made.commands.ready()
+    if box.kind == "none":
+        assert box.reason  # nothing confines it here, so nothing has to be let out
+        return
+    await play(made)
+    assert outside.exists() is runs
+    first, second = (batch[0] for batch in person.asked)
+    assert first.where.startswith("sandbox ")
+    assert second.where == ""
+    assert second.effect.argv == first.effect.argv
+    assert second.policy.floors[0].startswith("it failed in the sandbox: ")
+    (done,) = [e for e in made.events if isinstance(e, ev.ToolDone)]
+    assert done.receipt is not None
+    assert done.receipt.sandbox == ("none" if runs else box.kind)
+    assert ("unsandboxed" in done.note) is runs
+    told = seen[1].messages[-1].text
+    assert ("run again without it" if runs else "it ran in a sandbox") in told

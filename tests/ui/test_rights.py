@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.ui.test_app import running, send, text_of, until
+from tests.ui.test_app import answer, idle, running, send, text_of, until
 from tui_agent.config import Settings
 from tui_agent.providers.scripted import scripted
+from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.palette import Palette
 
 TALK = [{"text": "x"}] * 3
@@ -91,3 +92,18 @@ async def test_policy_test_names_the_rule(tmp_path: Path) -> None:
         await until(lambda: "table: git = ask" in text_of(app) or "table: network = ask" in text_of(app))
         await send(app, pilot, "/policy")
         await until(lambda: any("/policy test CALL" in n.message for n in app._notifications))
+
+
+async def test_the_question_says_in_which_sandbox_the_command_will_run(tmp_path: Path) -> None:
+    call = {"calls": [{"name": "run_command", "arguments": {"argv": ["true"]}}]}
+    for choice in ("auto", "none"):
+        async with running(tmp_path, scripted([call, *TALK]), settings=Settings(sandbox=choice)) as (app, pilot):
+            await send(app, pilot, "go")
+            await until(lambda app=app: isinstance(app.screen, ApprovalScreen) and "run" in text_of(app))
+            await pilot.pause()
+            words = app.session.commands.words() or "not sandboxed"
+            assert words in text_of(app)
+            assert (words == "not sandboxed") is not app.session.commands.working
+            await answer(app, pilot, "n")
+            await pilot.press("enter")
+            await idle(app)

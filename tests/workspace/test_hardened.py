@@ -1,0 +1,107 @@
+"""git runs nothing that a repository's own configuration names, in a sandbox and without."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tui_agent.workspace import hardened
+from tui_agent.workspace.confined import Choice, Confined
+from tui_agent.workspace.runner import child_environment
+
+COMMANDS = (
+    ("git", "status", "-s"),
+    ("git", "diff"),
+    ("git", "--no-pager", "diff", "HEAD"),
+    ("git", "-C", ".", "log", "-p"),
+    ("git", "show", "HEAD"),
+    ("git", "add", "f.x"),
+    ("git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-am", "x"),
+    ("git", "stash"),
+    ("git", "checkout", "--", "f.x"),
+)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository whose configuration starts a program wherever git has a place for one."""
+    root = tmp_path / "work"
+    root.mkdir()
+
+    def git(*words: str) -> None:
+        env = os.environ | {"GIT_CONFIG_GLOBAL": "/dev/null"}
+        subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True, env=env)
+
+    git("init", "-q")
+    (root / ".gitattributes").write_text("*.x diff=d filter=f.g\n")
+    (root / "f.x").write_text("one\n")
+    git("add", "-A")
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one")
+    with (root / ".git" / "config").open("a") as config:
+        for section, *keys in (
+            ('diff "d"', "textconv", "command"),
+            ('filter "f.g"', "clean", "smudge"),
+            ("core", "fsmonitor", "pager"),
+            ("diff", "external"),
+        ):
+            config.write(f"[{section}]\n" + "".join(f"\t{key} = touch '{root}/RAN-{key}'; cat\n" for key in keys))
+    hook = root / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch '{root}/RAN-hook'\n")
+    hook.chmod(0o755)
+    (root / "f.x").write_text("two\n")
+    return root
+
+
+@pytest.mark.parametrize("kind", ["none", "bwrap", "landlock"])
+async def test_no_program_of_the_repository_runs(kind: Choice, repository: Path, capsys) -> None:
+    commands = Confined(repository, lambda: child_environment(os.environ) | {"HOME": "/nowhere"}, choice=kind)
+    if (found := await commands.ready()).kind != kind:
+        with capsys.disabled():
+            print(f"\n[sandbox {kind} was not tried on this machine: {found.reason}]")
+        return
+    shown = ""
+    for argv in COMMANDS:
+        (repository / "f.x").write_text(f"{argv}\n")
+        result = await commands(argv, cwd=repository, timeout=20, emit=None)
+        assert (result.exit_code, result.error) == (0, None), (argv, result.output)
+        shown += result.output
+    assert "+('git', 'diff')" in shown
+    assert [name for name in os.listdir(repository) if name.startswith("RAN")] == []  # noqa: PTH208
+
+
+async def test_the_person_and_what_a_script_starts_keep_their_own_git(repository: Path) -> None:
+    commands = Confined(repository, lambda: child_environment(os.environ), choice="none")
+    await commands.plain(("git", "status"), cwd=repository, timeout=20)
+    assert (repository / "RAN-fsmonitor").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (("git", "diff", "--stat"), ("git", "diff", "--no-ext-diff", "--no-textconv", "--stat")),
+        (("git", "-C", "a", "log"), ("git", "-C", "a", "log", "--no-ext-diff", "--no-textconv")),
+        (("/usr/bin/git", "show"), ("/usr/bin/git", "show", "--no-ext-diff", "--no-textconv")),
+        (("git", "status"), ("git", "status")),
+        (("git",), ("git",)),
+        (("diff", "show"), ("diff", "show")),
+    ],
+)
+def test_options_are_added_behind_the_subcommand(argv: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    assert hardened.words(argv) == expected
+
+
+def test_filters_are_found_in_repositories_worktrees_and_from_below(tmp_path: Path) -> None:
+    main = tmp_path / "main"
+    (main / ".git" / "worktrees" / "w").mkdir(parents=True)
+    (main / ".git" / "config").write_text('[filter "a\\"b"]\n[Filter "c d"] # x\n[filter]\n[diff "no"]\n')
+    (main / ".git" / "worktrees" / "w" / "commondir").write_text("../..\n")
+    tree = tmp_path / "tree" / "deep"
+    tree.mkdir(parents=True)
+    (tree.parent / ".git").write_text("gitdir: ../main/.git/worktrees/w\n")
+    assert hardened.filters(main) == hardened.filters(tree) == ('a"b', "c d")
+    assert hardened.filters(tmp_path) == ()
+    assert hardened.environment(("ls",), {"A": "1"}, main) == {"A": "1"}
