@@ -293,7 +293,7 @@ async def test_only_the_persons_own_key_lets_a_failed_command_out_of_the_sandbox
         assert box.reason  # nothing confines it here, so nothing has to be let out
         return
     await play(made)
-    assert outside.exists() is runs
+    assert outside.exists() is runs  # noqa: ASYNC240
     first, second = (batch[0] for batch in person.asked)
     assert first.where.startswith("sandbox ")
     assert second.where == ""
