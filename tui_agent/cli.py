@@ -7,6 +7,7 @@ import asyncio
 import errno
 import io
 import os
+import shlex
 import signal
 import sys
 import traceback
@@ -310,17 +311,39 @@ def trust(words: Sequence[str]) -> int:
     """Trust a folder from the shell."""
     p = _Parser(prog="tui-agent trust", description="Trust a folder: its own config and its check count from then on.")
     p.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR")
+    p.add_argument("--check", metavar="COMMAND", help="also keep this command as the check of the folder")
     p.add_argument("--forget", action="store_true", help="take the trust back")
     options = p.parse_args(list(words))
     root, store = folder(options.folder), TrustStore(user_paths().data / "trust.toml")
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - does not raise when there is none
     if not options.forget and not may_be_trusted(root, home):
         raise ConfigError(f"{root} is your home folder or holds it; trust the project's own folder instead")
+    words_of_check = command_of(options.check) if options.check is not None else None
     answer = store.answer(root, trusted=not options.forget)
     print(plain(f"{'trusted' if answer.trusted else 'not trusted'}: {answer.root}"))
     for name in answer.entries:
         print(plain(f"  counts from now on: {name}"))
+    if words_of_check:
+        from tui_agent.checks import CheckStore  # noqa: PLC0415
+
+        CheckStore(user_paths().data / "checks.toml").answer(root, words_of_check, accepted=True)
+        print(plain(f"  check after edits: {shlex.join(words_of_check)}"))
     return 0
+
+
+def command_of(text: str) -> tuple[str, ...]:
+    """The words of a command line.
+
+    Raises:
+        ConfigError: it names no program, or a quote is open.
+    """
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise ConfigError(f"--check: {text!r} is not a command: {error}") from error
+    if not words:
+        raise ConfigError("--check: the command is empty")
+    return words
 
 
 def replay(words: Sequence[str]) -> int:

@@ -78,12 +78,22 @@ class Terms:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
+def accepted_check(terms: Terms) -> tuple[str, ...] | None:
+    """The check that the person configured for the folder, or accepted for it before."""
+    answer = _checks(terms).look(terms.root)
+    return terms.settings.check_for(terms.root) or (answer.argv if answer is not None and answer.accepted else None)
+
+
+def _checks(terms: Terms) -> CheckStore:
+    return CheckStore(terms.paths.data / "checks.toml")
+
+
 def _pattern(terms: Terms) -> tuple[str, ...]:
     """The check as a pattern that may run code nobody saw, when `--allow check` was given.
 
     One that is no pattern (a program by its path) is not for the model to run: it still runs by itself after edits.
     """
-    argv = terms.settings.check_for(terms.root) if terms.allow_check else None
+    argv = accepted_check(terms) if terms.allow_check else None
     return (pattern,) if argv and not pattern_fault(pattern := shlex.join(argv)) else ()
 
 
@@ -210,14 +220,10 @@ class Session:
 
     def check(self) -> Check | None:
         """The check for this folder, ready to run: configured, accepted before, or found here and not asked yet."""
-        argv, store = self.terms.settings.check_for(self.root), CheckStore(self.terms.paths.data / "checks.toml")
-        if argv is None and (known := store.look(self.root)) is not None:
-            if not known.accepted:
-                return None
-            argv = known.argv
-        if argv is not None:
+        if (argv := accepted_check(self.terms)) is not None:
             return Check(argv, self._runner(argv), TIMEOUT, self._check_asks())
-        if not (self.terms.trusted and self.terms.interactive) or (found := detect(self.root)) is None:
+        store, may_ask = _checks(self.terms), self.terms.trusted and self.terms.interactive
+        if not may_ask or store.look(self.root) is not None or (found := detect(self.root)) is None:
             return None
 
         def answered(decision: Decision) -> None:
