@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import io
 import os
 import shlex
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -104,6 +106,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
         return 141
+    except OSError as error:
+        if error.errno != errno.EIO:
+            return crashed(user_paths())
+        return 128 + signal.SIGHUP  # the terminal that we wrote to is gone
     except Exception:  # noqa: BLE001 - the top border: a crash leaves a reason, and never a raw traceback on the screen
         return crashed(user_paths())
 
@@ -227,6 +233,7 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
         interactive=asker is not None or options.dry_run,  # what would be asked is shown
         yes=options.yes,
         allow_check="check" in options.allow,
+        user_file=user_file,
         dry_run=oneshot.show_request if options.dry_run else None,
     )
     session = Session(terms, asker or questions.ask_nobody)

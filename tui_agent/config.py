@@ -83,7 +83,7 @@ class Loaded:
 def read_layer(file: Path) -> tuple[dict[str, Any], list[Fault]]:
     """One file as a dict and its faults; a file that does not exist is an empty layer without fault."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return {}, []
     except (OSError, UnicodeDecodeError) as error:

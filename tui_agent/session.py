@@ -72,6 +72,8 @@ class Terms:
     interactive: bool = True
     yes: bool = False
     allow_check: bool = False
+    user_file: Path | None = None
+    """The configuration file in use, when it is not the usual one."""
     dry_run: Callable[[ApprovalRequest], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
@@ -123,6 +125,7 @@ class Session:
             blobs=self.folder / "blobs",
             temporary=terms.paths.data / "writing",
             run=self._run,
+            own=filter(None, (*terms.paths.all, terms.user_file)),
             command_timeout=terms.settings.limits.command_timeout,
         )
 
@@ -139,9 +142,9 @@ class Session:
 
     @property
     def holds_unseen_edits(self) -> bool:
-        """Whether an edit was allowed by a flag or a rule, so that no person saw it."""
+        """Whether the folder holds bytes of this session that no person saw."""
         receipts = (event.receipt for event in self.events if isinstance(event, ev.ToolDone))
-        return any(receipt is not None and receipt.path is not None and receipt.by != "key" for receipt in receipts)
+        return any(receipt is not None and receipt.unseen for receipt in receipts)
 
     def child_environment(self) -> dict[str, str]:
         """The environment of every program that is started: an allow-list, never a key."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -38,14 +39,14 @@ def check_request(check: Check, number: int) -> ApprovalRequest:
         call,
         RunArgv(check.argv, check.timeout),
         PolicyRequest("check", "run", argv=check.argv),
-        f"check  {' '.join(check.argv)}",
+        f"check  {shlex.join(check.argv)}",
         check.why,
     )
 
 
 async def gate(check: Check, ask: Ask | None, number: int) -> AsyncGenerator[ev.Event, None]:
     """Run the check, asking first when `ask` is given; the last event is CheckDone unless it was not run."""
-    command = " ".join(check.argv)
+    command = shlex.join(check.argv)
     if ask is not None:
         request = check_request(check, number)
         yield ev.Asked(request.id, request.call.id, "check", request.summary, digest_of(request.effect))

@@ -5,6 +5,7 @@ Nothing here is stored anywhere else: a live run, a resumed one and a replay fol
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -98,7 +99,7 @@ def answered(messages: Sequence[Message]) -> History:
 
 def check_text(check: ev.CheckDone) -> str:
     """What the model is told about a check."""
-    command = " ".join(check.argv)
+    command = shlex.join(check.argv)
     if check.passed:
         return f"check passed: {command}"
     how = "could not be run or did not end in time" if check.exit_code is None else f"exit {check.exit_code}"

@@ -406,6 +406,23 @@ class Receipt:
     changed: tuple[FileChange, ...] = ()
     """Files that a command changed; `path`, `before` and `after` are for the file tools."""
 
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """The files whose bytes this effect changed, by a file tool or by a command."""
+        if self.path is not None:
+            return (self.path,) if self.before != self.after else ()
+        return tuple(change.path for change in self.changed)
+
+    @property
+    def unseen(self) -> bool:
+        """Whether it left bytes in the workspace that no person saw: an edit by flag or rule, or what a command wrote.
+
+        What a command of an allow pattern writes (a test's own files) comes from code that was seen or counted before.
+        """
+        if not self.touched:
+            return False
+        return self.by != "key" if self.path is not None else not self.by.startswith("allow pattern")
+
 
 OutcomeStatus: TypeAlias = Literal["applied", "refused", "error"]
 

@@ -186,7 +186,14 @@ class AgentApp(App[int], inherit_bindings=False):
     def terms(self) -> Terms:
         """What the session starts from."""
         begin = self.begin
-        return Terms(begin.root, self.loaded.settings, begin.paths, trusted=self.trusted, environment=begin.environment)
+        return Terms(
+            begin.root,
+            self.loaded.settings,
+            begin.paths,
+            trusted=self.trusted,
+            user_file=begin.user_file,
+            environment=begin.environment,
+        )
 
     def converse(self, session: Session) -> None:
         """Put a session on the main screen."""
@@ -271,7 +278,9 @@ class AgentApp(App[int], inherit_bindings=False):
     def open_palette(self, title: str) -> None:
         """All actions that can be listed, with their keys."""
         items = [
-            PaletteItem(a.id, a.title, keys_of(a) or a.slash or "") for a in ACTIONS if a.listed and a.scope == "app"
+            PaletteItem(a.id, a.title, keys_of(a) or a.slash or "")
+            for a in ACTIONS
+            if a.listed and a.scope == "app" and (a.id != "agent.stop" or self.main.working)
         ]
         self.push_screen(Palette(items, title=title), self.on_choice(self.main.act))
 

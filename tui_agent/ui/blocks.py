@@ -7,6 +7,7 @@ after the last event are a function of the durable events alone.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -228,9 +229,9 @@ def check_done(event: ev.CheckDone) -> Action:
     code = event.exit_code
     facts = tuple(filter(None, [seconds(event.duration)]))
     if event.passed:
-        return Action("check", " ".join(event.argv), facts, "ok", "ok", output=event.output)
+        return Action("check", shlex.join(event.argv), facts, "ok", "ok", output=event.output)
     word = "FAIL, did not end" if code is None else f"FAIL exit {code}"
-    return Action("check", " ".join(event.argv), facts, word, "fail", output=event.output, excerpt=8, tail=True)
+    return Action("check", shlex.join(event.argv), facts, word, "fail", output=event.output, excerpt=8, tail=True)
 
 
 def failed(error: ProviderError) -> Card:

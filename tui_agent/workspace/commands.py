@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tui_agent.core.types import Emit, FileChange, RunArgv, RunScript
+from tui_agent.tools import names
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.commands import CommandResult
 from tui_agent.workspace import index
@@ -47,6 +48,8 @@ def _changes(disk: Disk, memory: Memory, before: index.Index, clean: Mapping[str
     after = index.take(disk.anchor.root)
     changes = []
     for path in index.changed(before, after):
+        if names.cache(tuple(path.split("/"))):
+            continue
         was: str | None = None
         if path in before.files:
             known, entry = memory.known.get(path), clean.get(path)

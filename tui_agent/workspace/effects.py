@@ -89,13 +89,13 @@ class Effects:
         text = render_file(view, numbers=self.line_numbers)
         if ".git" in place.parts:
             text = _PASSWORD.sub(r"\1***@", text)
-        return Outcome("applied", text, note=f"{len(view.lines)} lines")
+        return Outcome("applied", text, note=_count(len(view.lines), "line"))
 
     def _list(self, request: ApprovalRequest, effect: ListFiles) -> Outcome:
         place = self._again(effect.path, request.policy.floors)
         with self.disk.anchor.folder(place.parts) as folder, os.scandir(folder) as found:
             entries = [_entry(entry) for entry in found if not names.noise(entry.name)]
-        return Outcome("applied", listing.render(entries), note=f"{len(entries)} entries")
+        return Outcome("applied", listing.render(entries), note=_count(len(entries), "entry", "entries"))
 
     async def _search(self, effect: SearchText) -> Outcome:
         if program := self._ripgrep():
@@ -125,7 +125,7 @@ class Effects:
         text = searching.render(effect.text, effect.path, hits)
         if result.timed_out:
             text += f"\n[stopped after {searching.TIMEOUT:g} s; there may be more]"
-        return Outcome("applied", text, note=f"{len(hits)} hits")
+        return Outcome("applied", text, note=_count(len(hits), "hit"))
 
     def _shown(self, path: str) -> bool:
         """Whether a hit in this file may be told: an ordinary place, no secret, no other name outside."""
@@ -204,7 +204,7 @@ class Effects:
         )
         text, note = commands.render(result, effect.timeout), commands.note(result)
         if changed:
-            note += f", {len(changed)} files changed"
+            note += f", {_count(len(changed), 'file')} changed"
         return Outcome("error" if result.error is not None else "applied", text, receipt, note)
 
     async def apply_parked(self, request: ApprovalRequest, chosen: frozenset[int] | None) -> Outcome:
@@ -335,3 +335,8 @@ def _entry(entry: os.DirEntry[str]) -> listing.Entry:
     if entry.is_file(follow_symlinks=False):
         return listing.Entry(entry.name, "file", entry.stat(follow_symlinks=False).st_size)
     return listing.Entry(entry.name, "other")
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    """A number with its noun: 1 line, 7 lines."""
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -56,7 +56,7 @@ class Workspace:
 
     `permissions` is the policy in force; assign it to change the mode. `blobs` is the session's folder for copies of
     file contents (in memory without one), `temporary` a folder that outlives the session and remembers
-    files being written. `tools` names the enabled ones. `numbers`: reads carry line numbers. `command_timeout` is
+    files being written. `own` are files and folders of the product that no tool writes. `tools` names the enabled ones. `numbers`: reads carry line numbers. `command_timeout` is
     in seconds. Raises `OSError` when `root` is no folder.
     """
 
@@ -73,13 +73,14 @@ class Workspace:
         command_timeout: float = 120.0,
         numbers: bool = True,
         home: Path | None = None,
+        own: Iterable[Path] = (),
         reach: Reach | None = None,
     ) -> None:
         self.permissions = permissions
         self._ask = ask
         self._tools = {name: TOOLS[name] for name in tools}
         self._timeout = command_timeout
-        self._anchor = Anchor.at(root, home)
+        self._anchor = Anchor.at(root, home, own)
         reach = reach or faults.from_text(os.environ.get(faults.VARIABLE))
         self._disk = Disk(self._anchor, temporary, reach)
         self._memory = Memory(Blobs(blobs, reach=reach))
@@ -210,7 +211,7 @@ class Workspace:
         outcome = await self._effects.carry_out(request, decision, emit)
         if outcome.status == "applied" and as_approved(request.effect, outcome.receipt):
             self._complete.add(request.id)
-        if outcome.status == "applied" and isinstance(request.effect, WriteBytes) and decision.by != "key":
+        if outcome.receipt is not None and outcome.receipt.unseen:
             self._unseen_edits = True  # from here on nobody saw what may run
         return outcome
 
