@@ -29,7 +29,7 @@ from tui_agent.core.types import Ask, ConfigError, Emit, Model, StopReason, Tool
 from tui_agent.paths import Paths
 from tui_agent.prompt import system_prompt
 from tui_agent.providers import connect
-from tui_agent.workspace import Workspace
+from tui_agent.workspace import Workspace, git
 from tui_agent.workspace.runner import CommandResult, child_environment
 from tui_agent.workspace.runner import run as run_command
 
@@ -167,9 +167,10 @@ class Session:
 
     def check(self) -> Check | None:
         """The person's check for this folder, ready to run."""
-        argv = self.terms.settings.check_for(self.root)
-        if argv is None:
+        configured = self.terms.settings.check_for(self.root)
+        if configured is None:
             return None
+        argv = git.argv(configured)
 
         async def go(emit: Emit) -> ev.CheckDone:
             result = await self._run(argv, cwd=self.root, timeout=600.0, emit=emit)

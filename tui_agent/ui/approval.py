@@ -41,6 +41,7 @@ from tui_agent.ui.arming import Arming
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.field import Field
 from tui_agent.ui.wrap_view import TextView, WrapView
+from tui_agent.workspace import git
 
 MIN_COLUMNS, MIN_ROWS = 36, 10
 """Below this size nothing can be approved: too little of it would be visible."""
@@ -87,8 +88,9 @@ def subject(effect: Effect, tool: str = "") -> Subject:
                 else ("Apply this edit?", "edit")
             )
             return Subject(title, verb, shown.plain, "delete" if new is None else "apply", warns=shown.warns)
-        case RunArgv(timeout=timeout):
-            return Subject("Run this command?", "run", "", "run", f"no shell · at most {timeout:g} s")
+        case RunArgv(argv=argv, timeout=timeout):
+            how = f"no shell · {git.FACT}" if git.is_git(argv) else "no shell"
+            return Subject("Run this command?", "run", "", "run", f"{how} · at most {timeout:g} s")
         case RunScript(timeout=timeout):
             return Subject("Run this shell script?", "shell", "", "run", f"by /bin/sh · at most {timeout:g} s")
         case ReadFile(path=path):
@@ -341,7 +343,8 @@ class ApprovalScreen(ModalScreen[Decisions]):
         if len(said) > room:
             said = [*said[: room - 1], Content.assemble(said[room - 1][: width - 1], "…")]
         floors = [plain(floor, "text") for floor in self.request.policy.floors]
-        warnings = ", ".join([*floors, *sorted(view.warns | what.warns)])
+        careful = [self.request.caution] if self.request.caution else []
+        warnings = ", ".join([*careful, *floors, *sorted(view.warns | what.warns)])
         info = [Content.styled(seen_line(view, again=self._again), "$text-warning" if self._again else dim)]
         if self._after and isinstance(self.request.effect, WriteBytes):
             info.append(Content.styled(f"after applying: {self._after}", dim))

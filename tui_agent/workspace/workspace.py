@@ -38,7 +38,7 @@ from tui_agent.tools import names
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.registry import TOOLS, Situation, Tool, find, summary
 from tui_agent.tools.text import TextFile
-from tui_agent.workspace import faults
+from tui_agent.workspace import faults, git
 from tui_agent.workspace.effects import Effects, as_approved, off_loop, refusal
 from tui_agent.workspace.faults import Reach
 from tui_agent.workspace.files import Disk, check_writable
@@ -112,7 +112,9 @@ class Workspace:
         if "path" in tool.spec.parameters["properties"]:
             place = self._anchor.resolve(arguments.get("path", "."))
         base, depends = self._base(tool, place, arguments, earlier) if place and tool.changes_file else (None, ())
-        effect = self._effect(tool, arguments, Situation(place.path if place else "", base, self._timeout))
+        asked = effect = self._effect(tool, arguments, Situation(place.path if place else "", base, self._timeout))
+        if isinstance(effect, RunArgv):
+            effect = replace(effect, argv=git.argv(effect.argv))  # shown, hashed and executed like this
         if place and isinstance(effect, (ReadFile, ListFiles, SearchText)):
             self._look(place, effect)
         named = os.path.normpath(place.named.removeprefix(self._anchor.root + "/")) if place else ""
@@ -123,14 +125,14 @@ class Workspace:
             policy=PolicyRequest(
                 tool.spec.name,
                 tool.permission,
-                argv=effect.argv if isinstance(effect, RunArgv) else None,
+                argv=asked.argv if isinstance(asked, RunArgv) else None,
                 command=effect.script if isinstance(effect, RunScript) else None,
                 path=place.path if place else None,
                 floors=place.floors if place else (),
             ),
-            summary=summary(effect, named),
-            reason=names.caution(place.parts) if place and isinstance(effect, WriteBytes) else "",
+            summary=summary(asked, named),
             depends_on=depends,
+            caution=names.caution(place.parts) if place and isinstance(effect, WriteBytes) else "",
         )
 
     def _effect(self, tool: Tool, arguments: Mapping[str, Any], situation: Situation) -> Effect:
