@@ -25,7 +25,7 @@ from tui_agent.core.log import FileLog
 from tui_agent.core.loop import Agent, run
 from tui_agent.core.policy import pattern_fault
 from tui_agent.core.profile import Profile
-from tui_agent.core.types import Ask, ConfigError, Emit, Model, StopReason, ToolSpec, Usage
+from tui_agent.core.types import Ask, ConfigError, Emit, Model, Receipt, StopReason, ToolSpec, Usage
 from tui_agent.paths import Paths
 from tui_agent.prompt import system_prompt
 from tui_agent.providers import connect
@@ -74,7 +74,8 @@ class Session:
         self.terms = terms
         self.id = new_id(time.time())
         self.folder = terms.paths.sessions / self.id
-        self.log = FileLog(self.folder / "log.jsonl")
+        keys = [terms.environment[name] for name in terms.settings.key_names() if name in terms.environment]
+        self.log = FileLog(self.folder / "log.jsonl", hidden=keys)
         self.profile: Profile | None = None
         self._ask = ask
         self._model: Model | None = None
@@ -175,7 +176,15 @@ class Session:
         async def go(emit: Emit) -> ev.CheckDone:
             result = await self._run(argv, cwd=self.root, timeout=600.0, emit=emit)
             output = result.error or result.output
-            return ev.CheckDone(argv, result.exit_code, output, result.duration)
+            receipt = Receipt(
+                self.workspace.new_id(),
+                "check",
+                "check",
+                {"argv": list(argv)},
+                exit_code=result.exit_code,
+                duration=result.duration,
+            )
+            return ev.CheckDone(argv, result.exit_code, output, result.duration, receipt=receipt)
 
         asks: Literal["always", "unseen", "never"] = "unseen"
         if self.terms.allow_check:

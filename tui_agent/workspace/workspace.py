@@ -84,7 +84,7 @@ class Workspace:
         self._disk = Disk(self._anchor, temporary, reach)
         self._memory = Memory(Blobs(blobs, reach=reach))
         self._prefix, self._count = os.urandom(4).hex(), itertools.count(1)
-        self._effects = Effects(self._disk, self._memory, run, numbers, self._id)
+        self._effects = Effects(self._disk, self._memory, run, numbers, self.new_id)
         self._complete: set[str] = set()
         self._unseen_edits = False
         self._failed: Counter[str] = Counter()
@@ -95,7 +95,7 @@ class Workspace:
         """The enabled tools as a model is told."""
         return tuple(tool.spec for tool in self._tools.values())
 
-    def _id(self) -> str:
+    def new_id(self) -> str:
         """A name that no other request or receipt of the session has, also after it was resumed."""
         return f"{self._prefix}-{next(self._count)}"
 
@@ -119,7 +119,7 @@ class Workspace:
             self._look(place, effect)
         named = os.path.normpath(place.named.removeprefix(self._anchor.root + "/")) if place else ""
         return ApprovalRequest(
-            id=self._id(),
+            id=self.new_id(),
             call=call,
             effect=effect,
             policy=PolicyRequest(
@@ -220,7 +220,7 @@ class Workspace:
         """A batch of one: prepare, decide, ask when the policy says so, commit."""
         given = arguments if isinstance(arguments, Mapping) else None
         error = None if given is not None else f"the arguments of {name} must be an object"
-        request = await self.prepare(ToolCall(self._id(), name, given, error))
+        request = await self.prepare(ToolCall(self.new_id(), name, given, error))
         if isinstance(request, Outcome):
             return request
         verdict = self.decide(request)
@@ -242,7 +242,7 @@ class Workspace:
 
     async def plan_undo(self, receipts: Iterable[Receipt]) -> tuple[Restore, ...]:
         """What undoing these receipts (oldest first, up to the newest) would do to each file; changes nothing."""
-        return await self._effects.plan_undo(tuple(receipts))
+        return await self._effects.plan_undo(tuple(receipts), git=self.permissions.trusted)
 
     async def undo(self, steps: Iterable[Restore]) -> tuple[Outcome, ...]:
         """Carry out steps of a plan, each only if its file still is as the plan saw it; each leaves a receipt.
