@@ -14,6 +14,8 @@ from textual.binding import BindingType
 from textual.worker import WorkerFailed
 
 from tui_agent.config import Loaded, load, profile
+from tui_agent.core import fold
+from tui_agent.core.display import plain
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import AgentError, ConfigError, Model
 from tui_agent.demo import PROFILE
@@ -22,6 +24,7 @@ from tui_agent.paths import Paths, own_file, tilde
 from tui_agent.providers import list_models
 from tui_agent.session import Session, Terms
 from tui_agent.trust import ENTRIES, TrustStore, found, may_be_trusted
+from tui_agent.ui import receipts
 from tui_agent.ui.actions import ACTIONS, keys_of
 from tui_agent.ui.conversation import Conversation
 from tui_agent.ui.first_run import DEMO, FirstRun
@@ -31,6 +34,8 @@ from tui_agent.ui.palette import Palette, PaletteItem
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.terminal import guard, patch_keys
 from tui_agent.ui.trust_card import TrustCard
+from tui_agent.ui.undo import go_back
+from tui_agent.ui.viewer import LinesView, Viewer
 
 STYLES = (
     "app.tcss",
@@ -40,6 +45,7 @@ STYLES = (
     "palette.tcss",
     "approval.tcss",
     "first_run.tcss",
+    "undo.tcss",
 )
 
 
@@ -87,6 +93,9 @@ class AgentApp(App[int], inherit_bindings=False):
             "ui.leader": lambda _: self.open_leader(),
             "provider.switch": self.switch_provider,
             "model.switch": self.switch_model,
+            "session.undo": lambda _: self.go_back(redo=False),
+            "session.redo": lambda _: self.go_back(redo=True),
+            "session.receipts": self.show_receipts,
             "ui.redraw": self.redraw,
             "app.suspend": lambda _: self.action_suspend_process(),
             "app.quit": self.quit,
@@ -246,6 +255,28 @@ class AgentApp(App[int], inherit_bindings=False):
         items = [PaletteItem(m, m, "now" if m == today.model else "", group="MODEL") for m in models]
         if choice := await self.push_screen_wait(Palette(items, title=f"Switch model of {today.name}")):
             self.answer_with(today, choice)
+
+    # -------------------------------------------------------------- what was done
+
+    def go_back(self, *, redo: bool) -> None:
+        """Undo or redo changes of files, while no turn runs."""
+        if self.main.conversation is None or self.talk.working:
+            self.notify("A turn is running. Stop it first, then undo.", markup=False)
+        elif self.screen is self.main:
+            self.run_worker(self.undo(redo=redo), name="undo")
+
+    async def undo(self, *, redo: bool) -> None:
+        """Let the person choose, do it, and show it."""
+        if said := await go_back(self, self.session, redo=redo):
+            self.notify(plain(said), markup=False)
+        self.talk.catch_up()
+        self.main.refresh_state()
+
+    def show_receipts(self, _: str) -> None:
+        """Everything that was written or run in this session."""
+        if self.main.conversation is not None:
+            view = LinesView(receipts.lines(fold.receipts(self.session.events)))
+            self.push_screen(Viewer("Receipts of this session, newest first", view))
 
     # -------------------------------------------------------------- palette, leader, leaving
 

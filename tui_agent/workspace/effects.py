@@ -280,6 +280,14 @@ class Effects:
         receipt = self._receipt(call, place.path, base, new, by="key", seconds=time.monotonic() - started)
         return Outcome("applied", f"restored {place.path}", receipt, "; ".join(notes))
 
+    def versions(self, step: Restore) -> tuple[bytes | None, bytes | None]:
+        """The bytes of a step before and after it."""
+        try:
+            found = self.disk.content(self.disk.anchor.resolve(step.path))
+        except (OSError, ToolError):
+            found = None
+        return found[0] if found else None, None if step.target is None else self.memory.blobs.get(step.target)
+
     def _hash(self, path: str) -> str | None:
         try:
             found = self.disk.content(self.disk.anchor.resolve(path))

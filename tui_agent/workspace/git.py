@@ -50,7 +50,7 @@ def is_git(words: Sequence[str]) -> bool:
     return bool(words) and base_name(words[0]) == "git"
 
 
-FACT = "its hooks, filters and foreign programs off"
+FACT = "the repository's programs off"
 """What a person is told beside a git command."""
 
 

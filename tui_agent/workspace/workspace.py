@@ -6,6 +6,7 @@ module joins them. Whatever the model or the world does, the answer is an `Outco
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 from collections import Counter
@@ -243,6 +244,10 @@ class Workspace:
     async def plan_undo(self, receipts: Iterable[Receipt]) -> tuple[Restore, ...]:
         """What undoing these receipts (oldest first, up to the newest) would do to each file; changes nothing."""
         return await self._effects.plan_undo(tuple(receipts), git=self.permissions.trusted)
+
+    async def versions(self, step: Restore) -> tuple[bytes | None, bytes | None]:
+        """The bytes that a step of a plan starts from and leads to, for the eye; None where there is no file."""
+        return await asyncio.to_thread(self._effects.versions, step)
 
     async def undo(self, steps: Iterable[Restore]) -> tuple[Outcome, ...]:
         """Carry out steps of a plan, each only if its file still is as the plan saw it; each leaves a receipt.
