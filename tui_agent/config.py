@@ -110,11 +110,18 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def project_part(data: Mapping[str, Any], user: Mapping[str, Any], file: Path) -> tuple[dict[str, Any], list[Fault]]:
-    """What a trusted project's file may change; every other key is named in a warning and left out."""
+def project_part(
+    data: Mapping[str, Any], user: Mapping[str, Any], file: Path, text: str | None = None
+) -> tuple[dict[str, Any], list[Fault]]:
+    """What a trusted project's file may change; every other key is named in a warning and left out.
+
+    `text` is the file's, read from it when it is not given. The check of its own folder is no part of this: it is
+    accepted by its text, see `trust`.
+    """
     out: dict[str, Any] = {}
     faults: list[Fault] = []
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    if text is None:
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
 
     def refuse(*key: str, why: str = "a project may not set this; put it into your own config") -> None:
         faults.append(Fault(file, line_of(text, key), ".".join(key), why, "warning"))
@@ -136,7 +143,7 @@ def project_part(data: Mapping[str, Any], user: Mapping[str, Any], file: Path) -
             for key in value.keys() - stricter.keys():
                 refuse("permissions", key, why="a project may only make permissions stricter")
             out["permissions"] = stricter
-        else:
+        elif name != "checks" or set(value) != {"."}:
             refuse(name)
     if out.get("default_provider") not in {None, *user.get("profiles", {})}:
         refuse("default_provider", why="a project may only choose among your own profiles")

@@ -138,7 +138,9 @@ def test_a_folder_counts_from_the_moment_it_is_trusted(shell: Shell) -> None:
     assert [body["model"] for body in server.bodies] == ["m", "theirs", "m", "m"]
     assert "folder not trusted" in before.err
     assert "folder not trusted" not in after.err
-    assert trusted.out == f"trusted: {shell.work}\n  counts from now on: config\n"
+    assert trusted.out.startswith(
+        f"trusted: {shell.work}\n  counts from now on: config   .tui_agent/config.toml   sha256 "
+    )
     assert "config changed since you trusted it" in changed.err
     assert "folder not trusted" in forgotten.err
     assert (shell.data / "trust.toml").stat().st_mode & 0o777 == 0o600

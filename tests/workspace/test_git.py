@@ -94,7 +94,7 @@ def test_names_come_from_every_file_that_git_reads(tmp_path: Path) -> None:
     (root / ".git").mkdir(parents=True)
     (root / ".git/HEAD").write_text("ref: refs/heads/x\n")
     (root / ".git/config").write_text(
-        '[filter "a"]\n clean = x\n[Filter.B]\n[diff "with \\"quote\\""]\n[filter "eq=ual"] clean = x\n'
+        '[filter "a"]\n clean = x\n[Filter.B]\n[diff "with \\"quote\\""]\n[core][filter "eq=ual"] clean = x\n'
         '[include]\n path = ../more\n[includeIf "gitdir:/x/"]\n\tpath = "~/absent"\n'
     )
     (root / "more").write_text('[include] path = again\n[filter "c"]\n')

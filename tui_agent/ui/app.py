@@ -13,7 +13,7 @@ from textual.app import App
 from textual.binding import BindingType
 from textual.worker import WorkerFailed
 
-from tui_agent.config import Loaded, load, profile
+from tui_agent.config import Loaded, load, profile, read_layer
 from tui_agent.core import fold
 from tui_agent.core.display import plain
 from tui_agent.core.profile import Profile
@@ -23,7 +23,7 @@ from tui_agent.demo import model as demo_model
 from tui_agent.paths import Paths, own_file, tilde
 from tui_agent.providers import list_models
 from tui_agent.session import Session, Terms
-from tui_agent.trust import ENTRIES, TrustStore, found, may_be_trusted
+from tui_agent.trust import Trust, TrustStore, may_be_trusted
 from tui_agent.ui import receipts
 from tui_agent.ui.actions import ACTIONS, keys_of
 from tui_agent.ui.conversation import Conversation
@@ -33,9 +33,10 @@ from tui_agent.ui.main import Handler, MainScreen
 from tui_agent.ui.palette import Palette, PaletteItem
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.terminal import guard, patch_keys
-from tui_agent.ui.trust_card import TrustCard
+from tui_agent.ui.trust_card import Subject, TrustCard
 from tui_agent.ui.undo import go_back
 from tui_agent.ui.viewer import LinesView, Viewer
+from tui_agent.wants import CONFIG, git_programs, wants
 
 STYLES = (
     "app.tcss",
@@ -86,7 +87,7 @@ class AgentApp(App[int], inherit_bindings=False):
         super().__init__()
         self.begin = start
         self.loaded = Loaded(start.ready.terms.settings) if start.ready else load(start.user_file)
-        self.trusted = start.ready is not None and start.ready.terms.trusted
+        self.trust = Trust(start.root, trusted=start.ready is not None and start.ready.terms.trusted)
         handlers: dict[str, Handler] = {
             "ui.palette": lambda _: self.open_palette("Commands"),
             "ui.help": lambda _: self.open_palette("Keys and commands"),
@@ -144,21 +145,37 @@ class AgentApp(App[int], inherit_bindings=False):
         store = TrustStore(self.begin.paths.data / "trust.toml")
         known = store.look(self.begin.root)
         if known.changed or not known.asked:
-            entries = [ENTRIES[name] + (" (changed)" if name in known.changed else "") for name in found(known.root)]
-            allowed = may_be_trusted(known.root, Path(self.begin.environment.get("HOME") or Path.home()))
-            answer = await self.push_screen_wait(
-                TrustCard(tilde(known.root, self.begin.environment), entries, allowed=allowed)
-            )
-            if answer == "quit":
+            about = self.trust_subject(known)
+            answer = await self.push_screen_wait(TrustCard(about, lambda name: store.accepted(known.root, name)))
+            if answer.kind == "quit":
                 return False
-            try:
-                known = store.answer(known.root, trusted=answer == "trust")
-            except AgentError as error:
-                self.notify(str(error), severity="error", markup=False)
-                known = replace(known, trusted=answer == "trust")
-        self.trusted = known.trusted
-        self.loaded = load(self.begin.user_file, known.entries.get("config"))
+            if answer.kind != "later":
+                try:
+                    trusted = answer.kind == "trust"
+                    known = store.answer(known.root, trusted=trusted, shown=about.wants, accept=answer.accept)
+                except AgentError as error:
+                    # an answer that is not kept is none
+                    self.notify(f"{plain(str(error))}. This session is restricted.", severity="error", markup=False)
+                    known = Trust(known.root)
+        self.trust = known
+        self.load()
         return True
+
+    def trust_subject(self, known: Trust) -> Subject:
+        """What the card asks: all that the folder wants, or what changed since it was trusted."""
+        offered = wants(known.root, read_layer(self.begin.user_file)[0])
+        return Subject(
+            tilde(known.root, self.begin.environment),
+            tuple(want for want in offered if not known.trusted or want.name in known.changed),
+            git_programs(known.root),
+            allowed=may_be_trusted(known.root, Path(self.begin.environment.get("HOME") or Path.home())),
+            again=known.trusted,
+        )
+
+    def load(self) -> None:
+        """Read the configuration, with what the person accepted of the folder."""
+        found = load(self.begin.user_file, self.trust.entries.get(CONFIG))
+        self.loaded = replace(found, settings=self.trust.applied_to(found.settings))
 
     async def first_profile(self) -> Profile | None:
         """The profile to start with: of the command line, of the configuration, or of the first-run screen.
@@ -182,13 +199,15 @@ class AgentApp(App[int], inherit_bindings=False):
             return PROFILE
         if name is None:
             return None
-        self.loaded = load(self.begin.user_file)
+        self.load()
         return self.loaded.settings.profiles.get(name)
 
     def terms(self) -> Terms:
         """What the session starts from."""
         begin = self.begin
-        return Terms(begin.root, self.loaded.settings, begin.paths, trusted=self.trusted, environment=begin.environment)
+        return Terms(
+            begin.root, self.loaded.settings, begin.paths, trusted=self.trust.trusted, environment=begin.environment
+        )
 
     def converse(self, session: Session) -> None:
         """Put a session on the main screen."""
@@ -196,7 +215,7 @@ class AgentApp(App[int], inherit_bindings=False):
         mode = "read" if self.loaded.broken else "ask"
         folder = session.root.name or str(session.root)
         self.main.header = replace(
-            self.main.header, folder=folder, branch=branch_of(session.root) if self.trusted else "", mode=mode
+            self.main.header, folder=folder, branch=branch_of(session.root) if self.trust.trusted else "", mode=mode
         )
         self.main.refresh_state()
 

@@ -1,9 +1,14 @@
-"""The question whether this folder is trusted, asked once before anything of it is read as configuration or run."""
+"""The question whether this folder is trusted, asked before anything of it is read as configuration or run.
+
+It lists what the folder wants to add; each entry can be looked at and taken or left. In a folder that is trusted
+already only what changed is asked for, with its difference.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Literal, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -12,57 +17,184 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tui_agent.core.display import plain
+from tui_agent.core.display import label, plain
+from tui_agent.ui.diff_view import DiffView
+from tui_agent.ui.viewer import Viewer
+from tui_agent.wants import INSTRUCTIONS, Want
 
-TrustAnswer: TypeAlias = Literal["trust", "restricted", "quit"]
+
+@dataclass(frozen=True, slots=True)
+class TrustAnswer:
+    """What the person said, and which entries may count. "later": what changed stays off, and is asked again."""
+
+    kind: Literal["trust", "instructions", "restricted", "later", "quit"]
+    accept: frozenset[str] = frozenset()
 
 
-def trust_text(root: str, entries: Sequence[str], *, allowed: bool) -> Text:
-    """What is asked, as text; `entries` are the project files that would count."""
-    text = Text()
-    text.append("Do you trust this folder?\n", "bold")
-    text.append(plain(root, "path") + "\n\n")
-    if entries:
-        text.append("It wants to add:\n")
-        for entry in entries:
-            text.append(f"  {plain(entry, 'path')}\n", "bold")
-    else:
-        text.append("It adds no configuration of its own.\n", "dim")
-    text.append("\nTrusted: its config counts, your check for it runs after edits,\n")
-    text.append("and test commands you allowed run without a question.\n")
-    text.append("Restricted: reading and editing work, every program is asked.\n\n")
-    if allowed:
-        text.append("t", "bold")
-        text.append(" trust    ")
-    else:
-        text.append("A home folder cannot be trusted; open the project's own folder.\n\n", "bold")
-    text.append("r", "bold")
-    text.append(" restricted (default)    ")
-    text.append("q", "bold")
-    text.append(" quit")
-    return text
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What the card is about. `root` as it is shown; `again`: it is trusted, and only `wants` has changed.
+
+    `programs` is what git would start here by itself. `allowed` False: this folder can never be trusted.
+    """
+
+    root: str
+    wants: tuple[Want, ...] = ()
+    programs: tuple[str, ...] = ()
+    allowed: bool = True
+    again: bool = False
 
 
 class TrustCard(ModalScreen[TrustAnswer]):
-    """Asks once; Enter and Esc mean restricted, never trust."""
+    """Asks once; Enter and Esc mean restricted (or: leave it off), never trust.
+
+    `accepted` gives the bytes of an entry as they were accepted before, None when they never were.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("t", "answer('trust')"),
-        Binding("r,enter,escape", "answer('restricted')"),
-        Binding("q,ctrl+c,ctrl+q", "answer('quit')"),
+        Binding("t", "trust"),
+        Binding("i", "instructions"),
+        Binding("n,enter,escape", "leave"),
+        Binding("r", "restrict"),
+        Binding("q,ctrl+c,ctrl+q", "quit"),
+        Binding("up,k", "move(-1)"),
+        Binding("down,j", "move(1)"),
+        Binding("space", "mark"),
+        Binding("v", "view"),
+        Binding("pageup", "scroll(-1)"),
+        Binding("pagedown", "scroll(1)"),
     ]
 
-    def __init__(self, root: str, entries: Sequence[str], *, allowed: bool) -> None:
+    def __init__(self, subject: Subject, accepted: Callable[[str], bytes | None] = lambda _: None) -> None:
         super().__init__()
-        self._text = trust_text(root, entries, allowed=allowed)
-        self._allowed = allowed
+        self._subject, self._accepted = subject, accepted
+        self._marked = {want.name for want in subject.wants}
+        self._at = 0
 
     def compose(self) -> ComposeResult:
         """The card."""
         with VerticalScroll(classes="card"):
-            yield Static(self._text, markup=False)
+            yield Static(id="trust-text", markup=False)
 
-    def action_answer(self, answer: TrustAnswer) -> None:
-        """Give the answer, when it may be given."""
-        if answer != "trust" or self._allowed:
-            self.dismiss(answer)
+    def on_mount(self) -> None:
+        """Write it."""
+        self._draw()
+
+    def on_resize(self) -> None:
+        """Fit it."""
+        self._draw()
+
+    # -------------------------------------------------------------- what is shown
+
+    def _draw(self) -> None:
+        if self.is_mounted:
+            width = max(10, min(self.app.size.width, 70) - 6)
+            self.query_one("#trust-text", Static).update(Text("\n").join(self._lines(width)))
+
+    def _lines(self, width: int) -> Iterator[Text]:
+        about = self._subject
+        yield Text(
+            "This folder has changed since you trusted it." if about.again else "Do you trust this folder?", "bold"
+        )
+        yield Text(plain(about.root, "path"))
+        yield Text()
+        if about.wants:
+            yield Text("New or changed; off until you take it:" if about.again else "It wants to add:")
+            for number, want in enumerate(about.wants):
+                yield from self._entry(want, width, here=number == self._at)
+        else:
+            yield Text("It adds no configuration of its own.", "dim")
+        if about.programs:
+            yield Text()
+            yield Text(f"git would start: {label(', '.join(about.programs), 4 * width)}", "dim")
+            yield Text("tui-agent keeps those off.", "dim")
+        if not about.again:
+            yield Text()
+            yield Text(
+                "Trusted: its config counts, your check for it runs after edits, and test commands you allowed run without a question."
+            )
+            yield Text("Restricted: reading and editing work, every program is asked.")
+        yield Text()
+        if not about.allowed:
+            yield Text("A home folder cannot be trusted; open the project's own folder.", "bold")
+            yield Text()
+        yield from self._keys()
+
+    def _entry(self, want: Want, width: int, *, here: bool) -> Iterator[Text]:
+        mark = "[x]" if want.name in self._marked else "[ ]"
+        changed = "   changed" if self._accepted(want.name) is not None else ""
+        title = f"{want.name}: {want.path}" if want.name not in want.path else want.path
+        text = Text(f"{'›' if here else ' '} {mark} ")
+        text.append(label(title, width), "bold")
+        text.append(changed, "dim")
+        yield text
+        for line in want.lines:
+            yield Text(f"      {label(line, 3 * width)}", "dim")
+
+    def _keys(self) -> Iterator[Text]:
+        about = self._subject
+        keys = [("t", "take what is marked" if about.again else "trust")] if about.allowed else []
+        if about.allowed and not about.again and any(want.name in INSTRUCTIONS for want in about.wants):
+            keys.append(("i", "instructions only"))
+        keys.append(("n", "leave it off (default)") if about.again else ("r", "restricted (default)"))
+        if about.again:
+            keys.append(("r", "restrict the folder"))
+        yield _row([*keys, ("q", "quit")])
+        if about.wants:
+            yield _row([("↑↓", "choose"), ("space", "on or off"), ("v", "view")])
+
+    # -------------------------------------------------------------- keys
+
+    def action_move(self, step: int) -> None:
+        """The entry above or below."""
+        if self._subject.wants:
+            self._at = (self._at + step) % len(self._subject.wants)
+            self._draw()
+
+    def action_scroll(self, step: int) -> None:
+        """A page of a card that is longer than the terminal."""
+        card = self.query_one(VerticalScroll)
+        (card.scroll_page_down if step > 0 else card.scroll_page_up)(animate=False)
+
+    def action_mark(self) -> None:
+        """Take or leave the entry under the cursor."""
+        if self._subject.wants:
+            self._marked ^= {self._subject.wants[self._at].name}
+            self._draw()
+
+    def action_view(self) -> None:
+        """All of the entry under the cursor; of a changed one, what changed."""
+        if self._subject.wants:
+            want = self._subject.wants[self._at]
+            self.app.push_screen(Viewer(f"{want.name}: {want.path}", DiffView(self._accepted(want.name), want.data)))
+
+    def action_trust(self) -> None:
+        """Yes, with what is marked."""
+        if self._subject.allowed:
+            self.dismiss(TrustAnswer("trust", frozenset(self._marked)))
+
+    def action_instructions(self) -> None:
+        """Only words for the model; nothing that starts anything."""
+        offered = {want.name for want in self._subject.wants} & INSTRUCTIONS
+        if self._subject.allowed and not self._subject.again and offered:
+            self.dismiss(TrustAnswer("instructions", frozenset(offered)))
+
+    def action_leave(self) -> None:
+        """No."""
+        self.dismiss(TrustAnswer("later" if self._subject.again else "restricted"))
+
+    def action_restrict(self) -> None:
+        """No, and no more trust either."""
+        self.dismiss(TrustAnswer("restricted"))
+
+    def action_quit(self) -> None:
+        """Leave without an answer."""
+        self.dismiss(TrustAnswer("quit"))
+
+
+def _row(keys: Sequence[tuple[str, str]]) -> Text:
+    row = Text()
+    for key, word in keys:
+        row.append(key, "bold")
+        row.append(f" {word}    ")
+    return row

@@ -34,9 +34,8 @@ _OFF = {
 """What is set for each name of a section; an empty command is never started."""
 _VARIABLES = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat"}
 
-_SECTION = re.compile(
-    r"^\s*\[\s*(filter|diff)\s*(?:\"((?:[^\"\\\n]|\\.)*)\"|\.([\w.-]+))\s*\]", re.IGNORECASE | re.MULTILINE
-)
+_SECTION = re.compile(r"\s*\[\s*([\w.-]+?)(?:\.([^\]\"\s]+)|\s+\"((?:[^\"\\]|\\.)*)\")?\s*\]")
+_KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=|$)")
 _INCLUDE = re.compile(
     r"^\s*(?:\[\s*include(?:if)?[^\]\n]*\]\s*)?path\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE
 )
@@ -101,11 +100,24 @@ def names(folder: str) -> set[tuple[str, str]]:
     """The (section, name) pairs of filters and diff drivers in the configuration of the repository around `folder`."""
     found: set[tuple[str, str]] = set()
     for text in texts(folder):
-        for section, quoted, plain in _SECTION.findall(text):
-            name = re.sub(r"\\(.)", r"\1", quoted) or plain.lower()
-            if name and len(found) < _MAX_NAMES:
-                found.add((section.lower(), name))
+        for section, name, _ in settings(text):
+            if name and section in _OFF and len(found) < _MAX_NAMES:
+                found.add((section, name))
     return found
+
+
+def settings(text: str) -> Iterator[tuple[str, str, str]]:
+    """(section, name or "", key or "" for the header itself) of a configuration file, read leniently."""
+    section = name = ""
+    for line in text.removeprefix("\ufeff").split("\n"):
+        rest = line
+        while header := _SECTION.match(rest):  # several may stand in one line
+            section, plain, quoted = header[1].lower(), header[2], header[3]
+            name = (plain or "").lower() if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+            rest = rest[header.end() :]
+            yield section, name, ""
+        if section and (key := _KEY.match(rest)):
+            yield section, name, key[1].lower()
 
 
 def texts(folder: str) -> Iterator[str]:
