@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
+import tomli_w
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tui_agent.core.types import AgentError
 from tui_agent.trust import TrustStore, may_be_trusted, not_in_force
@@ -151,6 +155,30 @@ def test_any_project_file_can_be_looked_at(tmp_path: Path, text: str) -> None:
     root = project(tmp_path / "w", text)
     (root / ".mcp.json").write_text(text)
     assert [want.name for want in wants(root)] == ["config", "mcp"]
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(
+    ["profiles", "permissions", "checks", "ui", "default_provider", "keys", "limits", "mcpServers", "x"]
+)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(KEYS, VALUES, max_size=4))
+def test_any_values_can_be_looked_at(tmp_path: Path, table: dict) -> None:
+    def toml(value: object) -> object:
+        if isinstance(value, dict):
+            return {k or "e": toml(v) for k, v in value.items() if v is not None}
+        return [toml(v) for v in value if v is not None] if isinstance(value, list) else value
+
+    root = project(tmp_path / "w", tomli_w.dumps(toml(table)))
+    (root / ".mcp.json").write_text(json.dumps(table))
+    assert {"config", "mcp"} <= {want.name for want in wants(root, {"profiles": {"mine": {}}})}
 
 
 def test_only_what_was_taken_counts_and_what_was_left_is_not_asked_again(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from tui_agent.config import project_part
 from tui_agent.paths import PROJECT_DIR
-from tui_agent.schema import ARGV, known
+from tui_agent.schema import ARGV, known, validate
 from tui_agent.workspace import git
 
 MAX_ENTRY = 1_000_000
@@ -99,6 +99,11 @@ def project_check(table: Mapping[str, Any]) -> tuple[str, ...] | None:
 def _config_lines(table: Mapping[str, Any] | None, user: Mapping[str, Any]) -> Iterator[str]:
     if table is None:
         yield "cannot be used: it is not valid TOML"
+        return
+    faults = [f for f in validate(table, "", Path(FILES[CONFIG])) if f.severity == "error"]
+    if faults:
+        yield f"cannot be used: {faults[0].key} {faults[0].message}"
+        yield f"names: {', '.join(table)}"
         return
     strangers = [key for key in table if key not in known(table)]
     allowed, refused = project_part(known(table), user, Path(FILES[CONFIG]), text="")

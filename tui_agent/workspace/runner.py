@@ -260,7 +260,9 @@ async def run(
     mark = random_source.token_hex(8)
     environment = {**(child_environment(os.environ) if env is None else env), RUN_MARK: mark}
     if git.is_git(argv):
-        environment |= git.environment(argv, str(cwd))
+        # a git that lies in the folder itself (an environment, say) is the folder's, not the person's
+        entries = [e for e in environment.get("PATH", _FALLBACK_PATH).split(os.pathsep) if not _is_inside(e, cwd)]
+        environment |= {**git.environment(argv, str(cwd)), "PATH": os.pathsep.join(entries) or _FALLBACK_PATH}
     try:
         request = supervisor.encode_request(argv, str(cwd), environment)
         child = _Child(request, output, mark)
