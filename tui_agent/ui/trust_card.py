@@ -129,7 +129,7 @@ class TrustCard(ModalScreen[TrustAnswer]):
         text.append(changed, "dim")
         yield text
         for line in want.lines:
-            yield Text(f"      {label(line, 3 * width)}", "dim")
+            yield Text(f"      {label(line, 10 * width)}", "dim")
 
     def _keys(self) -> Iterator[Text]:
         about = self._subject
