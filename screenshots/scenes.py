@@ -43,6 +43,7 @@ from tui_agent.core.types import (
 )
 from tui_agent.paths import Paths
 from tui_agent.session import Terms
+from tui_agent.trust import Trust, TrustStore
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.first_run import FirstRun
@@ -256,6 +257,50 @@ async def _trust(app: AgentApp, _pilot: Pilot[int]) -> None:
     await until(lambda: isinstance(app.screen, TrustCard))
 
 
+WANTED = {
+    ".tui_agent/config.toml": (
+        'default_provider = "cloud"\n[permissions]\nshell = "deny"\nallow = ["rm"]\n[checks]\n"." = ["make", "check"]\n'
+    ),
+    ".mcp.json": '{"mcpServers": {"files": {"command": "npx", "args": ["-y", "@acme/files-mcp"]}}}',
+    "AGENTS.md": "Keep error texts.\n" * 38,
+    ".git/config": '[core]\n\tfsmonitor = "./watch"\n',
+}
+"""What a folder may want to add."""
+
+
+async def _trust_card(app: AgentApp, *, again: bool) -> None:
+    """The card of a folder with files; `again`: it was trusted before its check changed."""
+    await until(lambda: isinstance(app.screen, TrustCard))
+    app.pop_screen()
+    root = app.begin.root
+    for name, text in WANTED.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    store = TrustStore(app.begin.paths.data / "trust.toml")
+    known = store.answer(root, trusted=True) if again else Trust(root)
+    if again:
+        config = root / ".tui_agent/config.toml"
+        config.write_text(config.read_text(encoding="utf-8").replace("make", "./make"), encoding="utf-8")
+        known = store.look(root)
+    app.push_screen(TrustCard(app.trust_subject(known), lambda name: store.accepted(root, name)))
+
+
+async def _trust_entries(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _trust_card(app, again=False)
+    await settle(pilot)
+
+
+async def _trust_changed(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _trust_card(app, again=True)
+    await settle(pilot)
+
+
+async def _trust_difference(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _trust_changed(app, pilot)
+    await pilot.press("down", "v")
+    await settle(pilot)
+
+
 async def _idle(_app: AgentApp, _pilot: Pilot[int]) -> None:
     """Nothing said yet."""
 
@@ -437,6 +482,9 @@ async def _receipts(app: AgentApp, pilot: Pilot[int]) -> None:
 SCENES = (
     Scene("first-run", _welcome, bare=True),
     Scene("trust", _trust, bare=True),
+    Scene("trust-entries", _trust_entries, bare=True),
+    Scene("trust-changed", _trust_changed, bare=True),
+    Scene("trust-difference", _trust_difference, bare=True),
     Scene("idle", _idle),
     Scene("working", _working),
     Scene("finished", _finished),

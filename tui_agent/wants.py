@@ -109,7 +109,7 @@ def _config_lines(table: Mapping[str, Any] | None, user: Mapping[str, Any]) -> I
     allowed, refused = project_part(known(table), user, Path(FILES[CONFIG]), text="")
     if keys := list(_keys(allowed)):
         yield f"sets: {', '.join(keys)}"
-    if never := [fault.key for fault in refused] + strangers:
+    if never := sorted([fault.key for fault in refused] + strangers):
         yield f"never from a project: {', '.join(never)}"
 
 

@@ -6,14 +6,15 @@ already only what changed is asked for, with its difference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -21,6 +22,9 @@ from tui_agent.core.display import label, plain
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.viewer import Viewer
 from tui_agent.wants import INSTRUCTIONS, Want
+
+_TRUSTED = "Trusted: its config counts, your check for it runs after edits, and test commands you allowed run without a question."
+_RESTRICTED = "Restricted: reading and editing work, every program is asked."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,10 @@ class TrustCard(ModalScreen[TrustAnswer]):
 
     def compose(self) -> ComposeResult:
         """The card."""
-        with VerticalScroll(classes="card"):
-            yield Static(id="trust-text", markup=False)
+        with Vertical(classes="card"):
+            with VerticalScroll(id="trust-scroll"):
+                yield Static(id="trust-text", markup=False)
+            yield Static(id="trust-keys", markup=False)
 
     def on_mount(self) -> None:
         """Write it."""
@@ -88,8 +94,11 @@ class TrustCard(ModalScreen[TrustAnswer]):
 
     def _draw(self) -> None:
         if self.is_mounted:
-            width = max(10, min(self.app.size.width, 70) - 6)
+            width = max(10, min(self.app.size.width, 70) - 7)
+            keys = list(self._keys(width))
             self.query_one("#trust-text", Static).update(Text("\n").join(self._lines(width)))
+            self.query_one("#trust-keys", Static).update(Text("\n").join(keys))
+            self.query_one("#trust-scroll").styles.max_height = max(1, self.app.size.height - len(keys) - 2)
 
     def _lines(self, width: int) -> Iterator[Text]:
         about = self._subject
@@ -110,15 +119,12 @@ class TrustCard(ModalScreen[TrustAnswer]):
             yield Text("tui-agent keeps those off.", "dim")
         if not about.again:
             yield Text()
-            yield Text(
-                "Trusted: its config counts, your check for it runs after edits, and test commands you allowed run without a question."
-            )
-            yield Text("Restricted: reading and editing work, every program is asked.")
-        yield Text()
+            yield from map(Text, textwrap.wrap(_TRUSTED, width))
+            yield from map(Text, textwrap.wrap(_RESTRICTED, width))
         if not about.allowed:
-            yield Text("A home folder cannot be trusted; open the project's own folder.", "bold")
             yield Text()
-        yield from self._keys()
+            yield Text("A home folder cannot be trusted; open the project's own folder.", "bold")
+        yield Text()
 
     def _entry(self, want: Want, width: int, *, here: bool) -> Iterator[Text]:
         mark = "[x]" if want.name in self._marked else "[ ]"
@@ -129,9 +135,10 @@ class TrustCard(ModalScreen[TrustAnswer]):
         text.append(changed, "dim")
         yield text
         for line in want.lines:
-            yield Text(f"      {label(line, 10 * width)}", "dim")
+            shown = textwrap.wrap(label(line, 10 * width), max(4, width - 6), break_on_hyphens=False)
+            yield from (Text(f"      {part}", "dim") for part in shown)
 
-    def _keys(self) -> Iterator[Text]:
+    def _keys(self, width: int) -> Iterator[Text]:
         about = self._subject
         keys = [("t", "take what is marked" if about.again else "trust")] if about.allowed else []
         if about.allowed and not about.again and any(want.name in INSTRUCTIONS for want in about.wants):
@@ -139,9 +146,17 @@ class TrustCard(ModalScreen[TrustAnswer]):
         keys.append(("n", "leave it off (default)") if about.again else ("r", "restricted (default)"))
         if about.again:
             keys.append(("r", "restrict the folder"))
-        yield _row([*keys, ("q", "quit")])
+        keys.append(("q", "quit"))
         if about.wants:
-            yield _row([("↑↓", "choose"), ("space", "on or off"), ("v", "view")])
+            keys += [("↑↓", "choose"), ("space", "on or off"), ("v", "view")]
+        row = Text()
+        for key, word in keys:
+            if row and row.cell_len + len(key) + len(word) + 1 > width:
+                yield row
+                row = Text()
+            row.append(key, "bold")
+            row.append(f" {word}    ")
+        yield row
 
     # -------------------------------------------------------------- keys
 
@@ -190,11 +205,3 @@ class TrustCard(ModalScreen[TrustAnswer]):
     def action_quit(self) -> None:
         """Leave without an answer."""
         self.dismiss(TrustAnswer("quit"))
-
-
-def _row(keys: Sequence[tuple[str, str]]) -> Text:
-    row = Text()
-    for key, word in keys:
-        row.append(key, "bold")
-        row.append(f" {word}    ")
-    return row
