@@ -373,3 +373,11 @@ def test_a_cancelled_write_is_finished_or_never_begun(desk) -> None:
 
     asyncio.run(run())
     assert desk.tree() in ({}, {"a.txt": b"x" * 1_000_000})
+
+
+def test_an_empty_file_has_one_hunk_that_may_be_left_out(desk) -> None:
+    desk.put("empty.txt", "")
+    refuse = lambda request: Decision(request.id, "yes", chosen=frozenset())  # noqa: E731
+    (outcome,) = desk.batch(("delete_file", {"path": "empty.txt"}), decide=refuse)
+    assert outcome.status == "refused"
+    assert desk.tree() == {"empty.txt": b""}

@@ -327,7 +327,9 @@ def _chosen(effect: WriteBytes, decision: Decision) -> tuple[bytes | None, str]:
         return effect.new, ""
     change = diff(effect.base, effect.new)
     out = [hunk for hunk in change.hunks if hunk.number not in decision.chosen]
-    named = ", ".join(f"hunk {hunk.number} at line {hunk.changes[0].old.start + 1}" for hunk in out)
+    # an empty file that comes or goes is a hunk without changes
+    starts = [hunk.changes[0].old.start if hunk.changes else 0 for hunk in out]
+    named = ", ".join(f"hunk {hunk.number} at line {start + 1}" for hunk, start in zip(out, starts, strict=True))
     return apply_hunks(effect.base, change, decision.chosen), named
 
 
