@@ -199,3 +199,15 @@ async def test_an_unseen_edit_counts_in_every_later_run_of_its_session(shell: Sh
                 pass
         asked.append("end")
     assert asked == ["write_file", "end", "check", "end", "write_file", "check", "end"]
+
+
+def test_a_key_in_a_file_reaches_the_model_but_not_the_log(shell: Shell) -> None:
+    shell.write("notes.txt", f"the key is {CANARY}\n")
+    with serving(call("read_file", path="notes.txt"), Text(f"I saw {CANARY}")) as server:
+        shell.use(server.url, profile='api_key_env = "LOCAL_KEY"')
+        result = shell.run("-p", "look", env={"LOCAL_KEY": CANARY})
+    assert CANARY in server.told()[0]
+    assert result.code == 0
+    (log,) = shell.sessions()
+    assert CANARY not in log.read_text()
+    assert log.read_text().count("[key hidden]") == 2

@@ -11,13 +11,15 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from tests.ui.test_app import idle, running, send, text_of, until
+from tests.ui.test_app import answer, idle, running, send, text_of, until
+from tui_agent.config import settings
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.types import Author, Model, Receipt, Request, TextDelta
 from tui_agent.providers.scripted import scripted
 from tui_agent.ui import receipts
 from tui_agent.ui.app import AgentApp
+from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.undo import UndoScreen, words
 from tui_agent.ui.viewer import Viewer
 from tui_agent.workspace.receipts import Restore
@@ -247,7 +249,7 @@ def test_a_receipt_of_a_command_names_its_words_its_end_and_its_files() -> None:
     text = ["".join(piece for piece, _ in line.pieces) for line in receipts.lines([ran])]
     assert text == [
         "run_command  sed -i 'a<ESC>[31mb' 'x y'",
-        "    r1   exit 2   1.2s   by key   ",
+        "    r1   exit 2   1.2s   by key",
         "    changed  a.txt  1111111111 → no file",
         "    changed  b<LF>.txt  unknown → 2222222222",
     ]
@@ -262,3 +264,34 @@ def test_every_state_has_its_words() -> None:
     assert "cannot be restored" in said["lost"]
     assert "cannot be restored" in said["command"]
     assert words(Restore("a", None, "2", "ready"), chosen=True) == "will be deleted: was not there"
+
+
+async def test_a_file_that_agents_read_as_instructions_is_named_in_the_dialog(tmp_path: Path, root: Path) -> None:
+    write = {"text": "Short reason.", "calls": [call("write_file", path="AGENTS.md", content="x\n")]}
+    async with running(tmp_path, scripted([write, {"text": "done"}])) as (app, pilot):
+        await send(app, pilot, "go")
+        await until(lambda: isinstance(app.screen, ApprovalScreen))
+        await pilot.pause(0.2)
+        shown = text_of(app)
+        assert "look closely: agents read this file as instructions" in shown
+        assert "model: Short reason." in shown
+        await answer(app, pilot, "n")
+        await pilot.press("enter")
+        await idle(app)
+
+
+@pytest.mark.parametrize(("yes", "by"), [(False, "rule: your check for this folder"), (True, "key")])
+async def test_the_check_leaves_a_receipt_with_who_approved(tmp_path: Path, root: Path, yes: bool, by: str) -> None:
+    write = {"text": "", "calls": [call("write_file", path="a.txt", content="x\n")]}
+    table = {"checks": {str(root): ["ls", "a.txt"]}}
+    async with running(tmp_path, scripted([write, {"text": "done"}]), settings=settings(table), yes=yes) as (
+        app,
+        pilot,
+    ):
+        await send(app, pilot, "go")
+        await answer(app, pilot, "y")  # the edit, or with --yes the check that would run code nobody saw
+        await idle(app)
+        (check,) = [r for r in fold.receipts(app.session.events) if r.tool == "check"]
+        assert (check.arguments, check.exit_code, check.by) == ({"argv": ["ls", "a.txt"]}, 0, by)
+        assert check.duration > 0
+        assert len({r.id for r in fold.receipts(app.session.events)}) == 2

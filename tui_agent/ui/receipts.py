@@ -54,11 +54,11 @@ def _target(receipt: Receipt) -> Shown | None:
 
 
 def _joined(facts: Iterable[str]) -> Iterator[Piece]:
-    for fact in filter(None, facts):
-        yield from (
-            (text, "number" if style == "plain" else style) for text, style in shown_pieces(sanitise(fact, "title"))
-        )
-        yield "   ", "number"
+    for number, fact in enumerate(filter(None, facts)):
+        if number:
+            yield "   ", "number"
+        pieces = shown_pieces(sanitise(fact, "title"))
+        yield from ((text, "number" if style == "plain" else style) for text, style in pieces)
 
 
 def short_hash(name: str | None) -> str:
