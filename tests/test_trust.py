@@ -284,3 +284,15 @@ def test_what_is_off_is_said_with_its_keys(tmp_path: Path) -> None:
     assert not_in_force(store, root, user) == []
     project(root, "x = 1")
     assert ["config changed" in line for line in not_in_force(store, root, user)] == [True]
+
+
+def test_what_counts_is_what_was_compared_even_if_the_file_changes_right_after(tmp_path: Path) -> None:
+    store, root = (
+        TrustStore(tmp_path / "data" / "trust.toml"),
+        project(tmp_path / "w", '[permissions]\nwrite = "deny"\n'),
+    )
+    store.answer(root, trusted=True)
+    trust = store.look(root)
+    project(root, '[permissions]\nwrite = "ask"\nshell = "deny"\n')
+    table = trust.settings(tmp_path / "none.toml").settings.policy.table
+    assert (table["write"], table["shell"]) == ("deny", "ask")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from tui_agent import __version__
-from tui_agent.config import Loaded, load, read_layer
+from tui_agent.config import Loaded, read_layer
 from tui_agent.core.display import plain
 from tui_agent.core.profile import Profile
 from tui_agent.core.shell import needs_shell, split
@@ -195,7 +195,7 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
     """Carry out one task without the screen."""
     store = TrustStore(paths.data / "trust.toml")
     trust = store.look(root)
-    loaded = load(user_file, trust.entries.get("config"))
+    loaded = trust.settings(user_file)
     warnings = [str(fault) for fault in loaded.faults] + not_in_force(store, root, user_file)
     for text in filter(None, (*warnings, store.problem())):
         print(f"tui-agent: {plain(text)}", file=sys.stderr, flush=True)
@@ -208,7 +208,7 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
     asker = questions.terminal_asker()
     terms = Terms(
         root,
-        trust.applied_to(loaded.settings),
+        loaded.settings,
         paths,
         trusted=trust.trusted,
         interactive=asker is not None,

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tui_agent.config import Settings, read_layer, write_private
+from tui_agent.config import Loaded, Settings, load, read_layer, write_private
 from tui_agent.core.types import AgentError
-from tui_agent.wants import CHECK, FILES, INSTRUCTIONS, Want, project_check, wants
+from tui_agent.wants import CHECK, CONFIG, FILES, INSTRUCTIONS, Want, project_check, wants
 from tui_agent.workspace.receipts import Blobs
 
 CHECK_TIMEOUT = 600
@@ -39,6 +39,13 @@ class Trust:
     asked: bool = False
     """True when the person has answered for this folder before, either way."""
     check: tuple[str, ...] | None = None
+    config: bytes | None = None
+    """The accepted bytes of the project's configuration."""
+
+    def settings(self, user_file: Path) -> Loaded:
+        """The person's configuration with what counts of this folder's."""
+        found = load(user_file, self.entries.get(CONFIG), self.config)
+        return replace(found, settings=self.applied_to(found.settings))
 
     def applied_to(self, settings: Settings) -> Settings:
         """The settings with the accepted check of this folder, unless the person's own file names one."""
@@ -110,6 +117,7 @@ class TrustStore:
             tuple(sorted(open_)) if trusted else (),
             asked=True,
             check=self._check(real, CHECK in same) if trusted else None,
+            config=today[CONFIG].data if CONFIG in counts else None,
         )
 
     def _check(self, real: Path, project_accepted: bool) -> tuple[str, ...] | None:

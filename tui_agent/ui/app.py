@@ -36,7 +36,7 @@ from tui_agent.ui.terminal import guard, patch_keys
 from tui_agent.ui.trust_card import Subject, TrustCard
 from tui_agent.ui.undo import go_back
 from tui_agent.ui.viewer import LinesView, Viewer
-from tui_agent.wants import CONFIG, git_programs, wants
+from tui_agent.wants import git_programs, wants
 
 STYLES = (
     "app.tcss",
@@ -174,8 +174,7 @@ class AgentApp(App[int], inherit_bindings=False):
 
     def load(self) -> None:
         """Read the configuration, with what the person accepted of the folder."""
-        found = load(self.begin.user_file, self.trust.entries.get(CONFIG))
-        self.loaded = replace(found, settings=self.trust.applied_to(found.settings))
+        self.loaded = self.trust.settings(self.begin.user_file)
 
     async def first_profile(self) -> Profile | None:
         """The profile to start with: of the command line, of the configuration, or of the first-run screen.
