@@ -47,7 +47,7 @@ from tui_agent.trust import Trust, TrustStore
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.first_run import FirstRun
-from tui_agent.ui.trust_card import TrustCard
+from tui_agent.ui.trust_card import TrustCard, subject_of
 from tui_agent.ui.undo import UndoScreen
 from tui_agent.ui.viewer import Viewer
 from tui_agent.workspace import git
@@ -282,7 +282,11 @@ async def _trust_card(app: AgentApp, *, again: bool) -> None:
         config = root / ".tui_agent/config.toml"
         config.write_text(config.read_text(encoding="utf-8").replace("make", "./make"), encoding="utf-8")
         known = store.look(root)
-    app.push_screen(TrustCard(app.trust_subject(known), lambda name: store.accepted(root, name)))
+    app.push_screen(
+        TrustCard(
+            subject_of(known, app.begin.user_file, app.begin.environment), lambda name: store.accepted(root, name)
+        )
+    )
 
 
 async def _trust_entries(app: AgentApp, pilot: Pilot[int]) -> None:

@@ -13,17 +13,17 @@ from textual.app import App
 from textual.binding import BindingType
 from textual.worker import WorkerFailed
 
-from tui_agent.config import Loaded, load, profile, read_layer
+from tui_agent.config import Loaded, load, profile
 from tui_agent.core import fold
 from tui_agent.core.display import plain
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import AgentError, ConfigError, Model
 from tui_agent.demo import PROFILE
 from tui_agent.demo import model as demo_model
-from tui_agent.paths import Paths, own_file, tilde
+from tui_agent.paths import Paths, own_file
 from tui_agent.providers import list_models
 from tui_agent.session import Session, Terms
-from tui_agent.trust import Trust, TrustStore, may_be_trusted
+from tui_agent.trust import Trust
 from tui_agent.ui import receipts
 from tui_agent.ui.actions import ACTIONS, keys_of
 from tui_agent.ui.conversation import Conversation
@@ -33,10 +33,9 @@ from tui_agent.ui.main import Handler, MainScreen
 from tui_agent.ui.palette import Palette, PaletteItem
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.terminal import guard, patch_keys
-from tui_agent.ui.trust_card import Subject, TrustCard
+from tui_agent.ui.trust_card import ask_trust
 from tui_agent.ui.undo import go_back
 from tui_agent.ui.viewer import LinesView, Viewer
-from tui_agent.wants import git_programs, wants
 
 STYLES = (
     "app.tcss",
@@ -141,36 +140,14 @@ class AgentApp(App[int], inherit_bindings=False):
             self.answer_with(chosen, begin.model)
 
     async def ask_trust(self) -> bool:
-        """Ask about the folder once; False when the person leaves."""
-        store = TrustStore(self.begin.paths.data / "trust.toml")
-        known = store.look(self.begin.root)
-        if known.changed or not known.asked:
-            about = self.trust_subject(known)
-            answer = await self.push_screen_wait(TrustCard(about, lambda name: store.accepted(known.root, name)))
-            if answer.kind == "quit":
-                return False
-            if answer.kind != "later":
-                try:
-                    trusted = answer.kind == "trust"
-                    known = store.answer(known.root, trusted=trusted, shown=about.wants, accept=answer.accept)
-                except AgentError as error:
-                    # an answer that is not kept is none
-                    self.notify(f"{plain(str(error))}. This session is restricted.", severity="error", markup=False)
-                    known = Trust(known.root)
+        """Ask about the folder when that is due; False when the person leaves."""
+        begin = self.begin
+        known = await ask_trust(self, begin.root, begin.paths.data / "trust.toml", begin.user_file, begin.environment)
+        if known is None:
+            return False
         self.trust = known
         self.load()
         return True
-
-    def trust_subject(self, known: Trust) -> Subject:
-        """What the card asks: all that the folder wants, or what changed since it was trusted."""
-        offered = wants(known.root, read_layer(self.begin.user_file)[0])
-        return Subject(
-            tilde(known.root, self.begin.environment),
-            tuple(want for want in offered if not known.trusted or want.name in known.changed),
-            git_programs(known.root),
-            allowed=may_be_trusted(known.root, Path(self.begin.environment.get("HOME") or Path.home())),
-            again=known.trusted,
-        )
 
     def load(self) -> None:
         """Read the configuration, with what the person accepted of the folder."""

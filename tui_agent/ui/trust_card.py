@@ -7,21 +7,26 @@ already only what changed is asked for, with its difference.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 from rich.text import Text
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from tui_agent.config import read_layer
 from tui_agent.core.display import label, plain
+from tui_agent.core.types import AgentError
+from tui_agent.paths import tilde
+from tui_agent.trust import Trust, TrustStore, may_be_trusted
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.viewer import Viewer
-from tui_agent.wants import INSTRUCTIONS, Want
+from tui_agent.wants import INSTRUCTIONS, Want, git_programs, wants
 
 _TRUSTED = "Trusted: its config counts, your check for it runs after edits, and test commands you allowed run without a question."
 _RESTRICTED = "Restricted: reading and editing work, every program is asked."
@@ -205,3 +210,39 @@ class TrustCard(ModalScreen[TrustAnswer]):
     def action_quit(self) -> None:
         """Leave without an answer."""
         self.dismiss(TrustAnswer("quit"))
+
+
+async def ask_trust(
+    app: App[Any], root: Path, file: Path, user_file: Path, environment: Mapping[str, str]
+) -> Trust | None:
+    """How the person stands to a folder, asked on the screen of `app` when that is due; None when they leave.
+
+    `file` keeps the answers. An answer that cannot be kept counts as restricted. Call it from a worker.
+    """
+    store = TrustStore(file)
+    known = store.look(root)
+    if known.asked and not known.changed:
+        return known
+    about = subject_of(known, user_file, environment)
+    answer = await app.push_screen_wait(TrustCard(about, lambda name: store.accepted(known.root, name)))
+    if answer.kind == "quit":
+        return None
+    if answer.kind == "later":
+        return known
+    try:
+        return store.answer(known.root, trusted=answer.kind == "trust", shown=about.wants, accept=answer.accept)
+    except AgentError as error:
+        app.notify(f"{plain(str(error))}. This session is restricted.", severity="error", markup=False)
+        return Trust(known.root)
+
+
+def subject_of(known: Trust, user_file: Path, environment: Mapping[str, str]) -> Subject:
+    """What the card asks: all that the folder wants, or what changed since it was trusted."""
+    offered = wants(known.root, read_layer(user_file)[0])
+    return Subject(
+        tilde(known.root, environment),
+        tuple(want for want in offered if not known.trusted or want.name in known.changed),
+        git_programs(known.root),
+        allowed=may_be_trusted(known.root, Path(environment.get("HOME") or Path.home())),
+        again=known.trusted,
+    )
