@@ -33,6 +33,7 @@ from tui_agent.core.types import (
     Decision,
     Emit,
     Model,
+    Receipt,
     StopReason,
     ToolCall,
     ToolSpec,
@@ -44,7 +45,7 @@ from tui_agent.prompt import Prompts
 from tui_agent.protocols.dialect import Speech
 from tui_agent.protocols.native import StepDown
 from tui_agent.providers import connect
-from tui_agent.workspace import Workspace
+from tui_agent.workspace import Workspace, git
 from tui_agent.workspace.runner import CommandResult, child_environment
 from tui_agent.workspace.runner import run as run_command
 
@@ -89,7 +90,8 @@ class Session:
         self.terms = terms
         self.id = new_id(time.time())
         self.folder = terms.paths.sessions / self.id
-        self.log = FileLog(self.folder / "log.jsonl")
+        keys = [terms.environment[name] for name in terms.settings.key_names() if name in terms.environment]
+        self.log = FileLog(self.folder / "log.jsonl", hidden=keys)
         self.profile: Profile | None = None
         self._ask = ask
         self._model: Model | None = None
@@ -204,11 +206,12 @@ class Session:
     def check(self) -> Check | None:
         """The check for this folder, ready to run: configured, accepted before, or found here and not asked yet."""
         argv, store = self.terms.settings.check_for(self.root), CheckStore(self.terms.paths.data / "checks.toml")
-        if argv is None and (known := store.look(self.root)) is not None:
+        if argv is None and (known := store.look(self.root)) is not None and known.source != "project":
             if not known.accepted:
                 return None
             argv = known.argv
         if argv is not None:
+            argv = git.argv(argv)
             return Check(argv, self._runner(argv), TIMEOUT, self._check_asks())
         if not (self.terms.trusted and self.terms.interactive) or (found := detect(self.root)) is None:
             return None
@@ -231,7 +234,16 @@ class Session:
     def _runner(self, argv: tuple[str, ...]) -> Callable[[Emit], Awaitable[ev.CheckDone]]:
         async def go(emit: Emit) -> ev.CheckDone:
             result = await self._run(argv, cwd=self.root, timeout=TIMEOUT, emit=emit)
-            return ev.CheckDone(argv, result.exit_code, result.error or result.output, result.duration)
+            receipt = Receipt(
+                self.workspace.new_id(),
+                "check",
+                "check",
+                {"argv": list(argv)},
+                exit_code=result.exit_code,
+                duration=result.duration,
+            )
+            output = result.error or result.output
+            return ev.CheckDone(argv, result.exit_code, output, result.duration, receipt=receipt)
 
         return go
 
