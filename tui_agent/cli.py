@@ -7,7 +7,6 @@ import asyncio
 import errno
 import io
 import os
-import shlex
 import signal
 import sys
 import traceback
@@ -16,12 +15,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from tui_agent import __version__
-from tui_agent.config import Loaded, load
+from tui_agent.config import Loaded, load, read_layer
 from tui_agent.core.display import plain
 from tui_agent.core.profile import Profile
+from tui_agent.core.shell import needs_shell, split
 from tui_agent.core.types import AgentError, ApprovalRequest, ConfigError, Decision
 from tui_agent.paths import Paths, user_paths
-from tui_agent.trust import TrustStore, may_be_trusted
+from tui_agent.trust import TrustStore, may_be_trusted, not_in_force
+from tui_agent.wants import wants
 
 USAGE_ERROR = 5
 
@@ -209,12 +210,8 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
     """Carry out one task without the screen."""
     store = TrustStore(paths.data / "trust.toml")
     trust = store.look(root)
-    loaded = load(user_file, trust.entries.get("config"))
-    warnings = [str(fault) for fault in loaded.faults]
-    warnings += [
-        f"the project's {name} changed since you trusted it and is off. Look at it, then: tui-agent trust"
-        for name in trust.changed
-    ]
+    loaded = trust.settings(user_file)
+    warnings = [str(fault) for fault in loaded.faults] + not_in_force(store, root, user_file)
     for text in filter(None, (*warnings, store.problem())):
         print(f"tui-agent: {plain(text)}", file=sys.stderr, flush=True)
     if loaded.broken:
@@ -311,39 +308,26 @@ def trust(words: Sequence[str]) -> int:
     """Trust a folder from the shell."""
     p = _Parser(prog="tui-agent trust", description="Trust a folder: its own config and its check count from then on.")
     p.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR")
-    p.add_argument("--check", metavar="COMMAND", help="also keep this command as the check of the folder")
+    p.add_argument("--check", metavar="COMMAND", help="run this after edits: a program and its words, no shell")
     p.add_argument("--forget", action="store_true", help="take the trust back")
     options = p.parse_args(list(words))
+    check = check_of(options.check)
+    if check and options.forget:
+        raise ConfigError("--check and --forget exclude each other")
     root, store = folder(options.folder), TrustStore(user_paths().data / "trust.toml")
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - does not raise when there is none
     if not options.forget and not may_be_trusted(root, home):
         raise ConfigError(f"{root} is your home folder or holds it; trust the project's own folder instead")
-    words_of_check = command_of(options.check) if options.check is not None else None
-    answer = store.answer(root, trusted=not options.forget)
+    shown = () if options.forget else wants(root, read_layer(user_paths().config_file)[0])
+    answer = store.answer(root, trusted=not options.forget, shown=shown, check=check)
     print(plain(f"{'trusted' if answer.trusted else 'not trusted'}: {answer.root}"))
-    for name in answer.entries:
-        print(plain(f"  counts from now on: {name}"))
-    if words_of_check:
-        from tui_agent.checks import CheckStore  # noqa: PLC0415
-
-        CheckStore(user_paths().data / "checks.toml").answer(root, words_of_check, accepted=True)
-        print(plain(f"  check after edits: {shlex.join(words_of_check)}"))
+    for want in shown:
+        print(plain(f"  counts from now on: {want.name}   {want.path}   sha256 {want.digest[:12]}"))
+        for line in want.lines:
+            print(plain(f"    {line}"))
+    if answer.check:
+        print(f"  check after edits: {plain(list(answer.check), 'argv')}")
     return 0
-
-
-def command_of(text: str) -> tuple[str, ...]:
-    """The words of a command line.
-
-    Raises:
-        ConfigError: it names no program, or a quote is open.
-    """
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as error:
-        raise ConfigError(f"--check: {text!r} is not a command: {error}") from error
-    if not words:
-        raise ConfigError("--check: the command is empty")
-    return words
 
 
 def replay(words: Sequence[str]) -> int:
@@ -365,6 +349,19 @@ def replay(words: Sequence[str]) -> int:
     if loaded.broken:
         return USAGE_ERROR
     return playback.replay(log, loaded.settings, TrustStore(paths.data / "trust.toml"), execute=options.execute)
+
+
+def check_of(text: str | None) -> tuple[str, ...] | None:
+    """The words of a check command.
+
+    Raises:
+        ConfigError: it is empty, or needs a shell.
+    """
+    if text is None:
+        return None
+    if needs_shell(text) or not text.strip():
+        raise ConfigError("--check takes a program and its words, and no shell; put what needs one into a script")
+    return tuple(split(text))
 
 
 def entry() -> NoReturn:

@@ -34,6 +34,7 @@ from tui_agent.core.types import (
     Decision,
     Emit,
     Model,
+    Receipt,
     StopReason,
     ToolCall,
     Tools,
@@ -46,7 +47,7 @@ from tui_agent.prompt import Prompts
 from tui_agent.protocols.dialect import Speech
 from tui_agent.protocols.native import StepDown
 from tui_agent.providers import connect
-from tui_agent.workspace import Workspace
+from tui_agent.workspace import Workspace, git
 from tui_agent.workspace.runner import CommandResult, child_environment
 from tui_agent.workspace.runner import run as run_command
 
@@ -80,8 +81,11 @@ class Terms:
 
 def accepted_check(terms: Terms) -> tuple[str, ...] | None:
     """The check that the person configured for the folder, or accepted for it before."""
+    if (configured := terms.settings.check_for(terms.root)) is not None:
+        return configured
     answer = _checks(terms).look(terms.root)
-    return terms.settings.check_for(terms.root) or (answer.argv if answer is not None and answer.accepted else None)
+    # one that the project named counts through the trust in its entry, not by itself
+    return answer.argv if answer is not None and answer.accepted and answer.source != "project" else None
 
 
 def _checks(terms: Terms) -> CheckStore:
@@ -105,7 +109,8 @@ class Session:
         self.terms = terms
         self.id = new_id(time.time())
         self.folder = terms.paths.sessions / self.id
-        self.log = FileLog(self.folder / "log.jsonl")
+        keys = [terms.environment[name] for name in terms.settings.key_names() if name in terms.environment]
+        self.log = FileLog(self.folder / "log.jsonl", hidden=keys)
         self.profile: Profile | None = None
         self._ask = ask
         self._model: Model | None = None
@@ -220,7 +225,8 @@ class Session:
 
     def check(self) -> Check | None:
         """The check for this folder, ready to run: configured, accepted before, or found here and not asked yet."""
-        if (argv := accepted_check(self.terms)) is not None:
+        if (accepted := accepted_check(self.terms)) is not None:
+            argv = git.argv(accepted)
             return Check(argv, self._runner(argv), TIMEOUT, self._check_asks())
         store, may_ask = _checks(self.terms), self.terms.trusted and self.terms.interactive
         if not may_ask or store.look(self.root) is not None or (found := detect(self.root)) is None:
@@ -244,7 +250,16 @@ class Session:
     def _runner(self, argv: tuple[str, ...]) -> Callable[[Emit], Awaitable[ev.CheckDone]]:
         async def go(emit: Emit) -> ev.CheckDone:
             result = await self._run(argv, cwd=self.root, timeout=TIMEOUT, emit=emit)
-            return ev.CheckDone(argv, result.exit_code, result.error or result.output, result.duration)
+            receipt = Receipt(
+                self.workspace.new_id(),
+                "check",
+                "check",
+                {"argv": list(argv)},
+                exit_code=result.exit_code,
+                duration=result.duration,
+            )
+            output = result.error or result.output
+            return ev.CheckDone(argv, result.exit_code, output, result.duration, receipt=receipt)
 
         return go
 

@@ -339,7 +339,8 @@ class ApprovalRequest:
 
     `id` is unique in the session. `summary` is one line ("edit  src/a.py  +2 -1"), not yet
     sanitised. `depends_on` names the ids of earlier requests of the batch whose result the
-    preview was computed on; when one of them is not applied, this one is not executed.
+    preview was computed on; when one of them is not applied, this one is not executed. `reason` is
+    the model's, `caution` the product's word about the file ("agents read this file as instructions").
     """
 
     id: str
@@ -349,6 +350,7 @@ class ApprovalRequest:
     summary: str
     reason: str = ""
     depends_on: tuple[str, ...] = ()
+    caution: str = ""
 
 
 Answer: TypeAlias = Literal["yes", "no", "skip", "stop"]

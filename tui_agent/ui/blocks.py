@@ -234,6 +234,13 @@ def check_done(event: ev.CheckDone) -> Action:
     return Action("check", shlex.join(event.argv), facts, word, "fail", output=event.output, excerpt=8, tail=True)
 
 
+def undone(event: ev.Undone) -> Note:
+    """The line of an undo or a redo."""
+    count = f"{len(event.paths)} file{'s' * (len(event.paths) != 1)}"
+    left = f"  left as they are: {', '.join(event.left)}" if event.left else ""
+    return Note(f"{count}: {', '.join(event.paths)}{left}", "done again" if event.redo else "undone", "strong")
+
+
 def failed(error: ProviderError) -> Card:
     """The card of a failed model call."""
     status = f" ({error.status})" if error.status else ""
@@ -331,6 +338,8 @@ class Story:
             case ev.CheckDone():
                 self._pending.pop("check", None)
                 self._append([check_done(event)])
+            case ev.Undone():
+                self._append([undone(event)])
             case ev.ModelChosen(profile, model):
                 self._models += 1
                 if self._models > 1:
