@@ -35,6 +35,7 @@ from tui_agent.core.types import (
     Emit,
     Model,
     PolicyRequest,
+    Receipt,
     RunArgv,
     StopReason,
     ToolCall,
@@ -49,7 +50,7 @@ from tui_agent.prompt import Prompts
 from tui_agent.protocols.dialect import Speech
 from tui_agent.protocols.native import StepDown
 from tui_agent.providers import connect
-from tui_agent.workspace import Workspace
+from tui_agent.workspace import Workspace, git
 from tui_agent.workspace.confined import Confined
 from tui_agent.workspace.runner import child_environment
 
@@ -75,8 +76,23 @@ class Terms:
     interactive: bool = True
     yes: bool = False
     allow_check: bool = False
+    user_file: Path | None = None
+    """The configuration file in use, when it is not the usual one."""
     dry_run: Callable[[ApprovalRequest], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+def accepted_check(terms: Terms) -> tuple[str, ...] | None:
+    """The check that the person configured for the folder, or accepted for it before."""
+    if (configured := terms.settings.check_for(terms.root)) is not None:
+        return configured
+    answer = _checks(terms).look(terms.root)
+    # one that the project named counts through the trust in its entry, not by itself
+    return answer.argv if answer is not None and answer.accepted and answer.source != "project" else None
+
+
+def _checks(terms: Terms) -> CheckStore:
+    return CheckStore(terms.paths.data / "checks.toml")
 
 
 def _pattern(terms: Terms) -> tuple[str, ...]:
@@ -84,8 +100,21 @@ def _pattern(terms: Terms) -> tuple[str, ...]:
 
     One that is no pattern (a program by its path) is not for the model to run: it still runs by itself after edits.
     """
-    argv = terms.settings.check_for(terms.root) if terms.allow_check else None
+    argv = accepted_check(terms) if terms.allow_check else None
     return (pattern,) if argv and not pattern_fault(pattern := shlex.join(argv)) else ()
+
+
+def _outside(argv: tuple[str, ...], timeout: float, sign: str) -> ApprovalRequest:
+    """The question whether a command that failed in the sandbox may run once without it."""
+    number = f"unsandboxed-{secrets.token_hex(4)}"
+    return ApprovalRequest(
+        number,
+        ToolCall(number, "run_unsandboxed", {"argv": list(argv)}),
+        RunArgv(argv, timeout),
+        PolicyRequest("run_command", "run", argv, floors=(f"it failed in the sandbox: {sign}",)),
+        f"run again without the sandbox  {shlex.join(argv)}",
+        caution="it would run once more, without the sandbox",
+    )
 
 
 class Session:
@@ -96,7 +125,8 @@ class Session:
         self.terms = terms
         self.id = new_id(time.time())
         self.folder = terms.paths.sessions / self.id
-        self.log = FileLog(self.folder / "log.jsonl")
+        keys = [terms.environment[name] for name in terms.settings.key_names() if name in terms.environment]
+        self.log = FileLog(self.folder / "log.jsonl", hidden=keys)
         self.profile: Profile | None = None
         self._ask = ask
         self._model: Model | None = None
@@ -125,6 +155,7 @@ class Session:
             temporary=terms.paths.data / "writing",
             run=self.commands.plain,
             commands=self.commands,
+            own=filter(None, (*terms.paths.all, terms.user_file)),
             command_timeout=terms.settings.limits.command_timeout,
         )
 
@@ -141,9 +172,9 @@ class Session:
 
     @property
     def holds_unseen_edits(self) -> bool:
-        """Whether an edit was allowed by a flag or a rule, so that no person saw it."""
+        """Whether the folder holds bytes of this session that no person saw."""
         receipts = (event.receipt for event in self.events if isinstance(event, ev.ToolDone))
-        return any(receipt is not None and receipt.path is not None and receipt.by != "key" for receipt in receipts)
+        return any(receipt is not None and receipt.unseen for receipt in receipts)
 
     def child_environment(self) -> dict[str, str]:
         """The environment of every program that is started: an allow-list, never a key."""
@@ -159,15 +190,7 @@ class Session:
         """Ask the person whether a command that failed in the sandbox may run once without it."""
         if self.terms.allow_check and (check := self.check()) is not None and argv == check.argv:
             return True
-        number = f"unsandboxed-{secrets.token_hex(4)}"
-        request = ApprovalRequest(
-            number,
-            ToolCall(number, "run_unsandboxed", {"argv": list(argv)}),
-            RunArgv(argv, timeout),
-            PolicyRequest("run_command", "run", argv, floors=(f"it failed in the sandbox: {sign}",)),
-            f"run again without the sandbox  {' '.join(argv)}",
-            "asked by tui-agent: run it once more, without the sandbox?",
-        )
+        request = _outside(argv, timeout, sign)
         (decision,) = await self._ask((request,))
         return decision.answer == "yes" and decision.by == "key"
 
@@ -274,14 +297,11 @@ class Session:
 
     def check(self) -> Check | None:
         """The check for this folder, ready to run: configured, accepted before, or found here and not asked yet."""
-        argv, store = self.terms.settings.check_for(self.root), CheckStore(self.terms.paths.data / "checks.toml")
-        if argv is None and (known := store.look(self.root)) is not None:
-            if not known.accepted:
-                return None
-            argv = known.argv
-        if argv is not None:
+        if (accepted := accepted_check(self.terms)) is not None:
+            argv = git.argv(accepted)
             return Check(argv, self._runner(argv), TIMEOUT, self._check_asks(), where=self.commands.words())
-        if not (self.terms.trusted and self.terms.interactive) or (found := detect(self.root)) is None:
+        store, may_ask = _checks(self.terms), self.terms.trusted and self.terms.interactive
+        if not may_ask or store.look(self.root) is not None or (found := detect(self.root)) is None:
             return None
 
         def answered(decision: Decision) -> None:
@@ -308,8 +328,17 @@ class Session:
     def _runner(self, argv: tuple[str, ...]) -> Callable[[Emit], Awaitable[ev.CheckDone]]:
         async def go(emit: Emit) -> ev.CheckDone:
             result = await self.commands(argv, cwd=self.root, timeout=TIMEOUT, emit=emit)
+            receipt = Receipt(
+                self.workspace.new_id(),
+                "check",
+                "check",
+                {"argv": list(argv)},
+                exit_code=result.exit_code,
+                duration=result.duration,
+                sandbox=result.sandbox,
+            )
             output = "\n".join([result.error or result.output, *(f"({remark})" for remark in result.remarks)])
-            return ev.CheckDone(argv, result.exit_code, output, result.duration, result.sandbox)
+            return ev.CheckDone(argv, result.exit_code, output, result.duration, result.sandbox, receipt)
 
         return go
 

@@ -21,8 +21,7 @@ from typing import Literal, TypeAlias
 
 from tui_agent.core.types import Emit
 from tui_agent.core.wrappers import base_name
-from tui_agent.workspace import hardened
-from tui_agent.workspace.runner import CommandResult, missing, run
+from tui_agent.workspace.runner import CommandResult, for_program, missing, run
 from tui_agent.workspace.sandbox import COVERED, Remembered, Sandbox, detect, remember, restore
 
 Choice: TypeAlias = Literal["auto", "bwrap", "landlock", "none"]
@@ -109,13 +108,13 @@ class Confined:
         """Run a program confined; once more without the sandbox if it seems to need that and the person says so."""
         box = await self.ready()
         if box.kind == "none":
-            return replace(await self._bare(argv, cwd, timeout, emit), sandbox="none")
+            return replace(await self.plain(argv, cwd=cwd, timeout=timeout, emit=emit), sandbox="none")
         result = await self._run(box, argv, cwd, timeout, emit, network=network)
         if not (sign := sign_of_sandbox(result)):
             return result
         if self._offer is not None and argv not in self._refused:
             if await self._offer(argv, timeout, sign):
-                again = await self._bare(argv, cwd, timeout, emit)
+                again = await self.plain(argv, cwd=cwd, timeout=timeout, emit=emit)
                 remark = "it failed in the sandbox and was run again without it, as the person allowed"
                 return replace(again, sandbox="none", remarks=(*result.remarks, remark))
             self._refused.add(argv)
@@ -126,19 +125,13 @@ class Confined:
     async def plain(
         self, argv: tuple[str, ...], *, cwd: Path, timeout: float, emit: Emit | None = None
     ) -> CommandResult:
-        """Run a program in no sandbox, as it is: our own, or the person's."""
+        """Run a program in no sandbox."""
         return await run(argv, cwd=cwd, timeout=timeout, emit=emit, env=self._environment())
-
-    async def _bare(self, argv: tuple[str, ...], cwd: Path, timeout: float, emit: Emit | None) -> CommandResult:
-        """Run what a model asked for in no sandbox."""
-        env = hardened.environment(argv, self._environment(), self.root)
-        words = hardened.words(argv)
-        return await run(words, cwd=cwd, timeout=timeout, emit=emit, env=env)
 
     async def _run(
         self, box: Sandbox, argv: tuple[str, ...], cwd: Path, timeout: float, emit: Emit | None, *, network: bool
     ) -> CommandResult:
-        env = hardened.environment(argv, self._environment(), self.root)
+        env = for_program(argv, cwd, self._environment())
         refused = CommandResult(None, "", 0.0, sandbox=box.kind)
         if why := missing(argv[0], cwd, env):
             return replace(refused, error=why)
@@ -148,7 +141,7 @@ class Confined:
             return replace(refused, error=f"What no command may change cannot be looked after: {error}.")
         with _temporary(box) as (folder, env["TMPDIR"]):
             words = box.wrap(
-                hardened.words(argv),
+                argv,
                 workspace=self.root,
                 writable=[*folder, *caches(argv, env)],
                 needed=needed(argv, env, self.root),

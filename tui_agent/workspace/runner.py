@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tui_agent.workspace import supervisor
+from tui_agent.workspace import git, supervisor
 
 RUN_MARK = "TUI_AGENT_RUN"
 """Variable in the environment of every process of one command; its value is random and unique."""
@@ -109,6 +109,15 @@ def child_environment(
     entries = passed.get("PATH", _FALLBACK_PATH).split(os.pathsep)
     kept = [e for e in entries if e.startswith("/") and not (workspace is not None and _is_inside(e, workspace))]
     return passed | {"PATH": os.pathsep.join(kept) or _FALLBACK_PATH} | _MARKERS
+
+
+def for_program(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """The variables with what this program needs besides: a git is disarmed."""
+    if not git.is_git(argv):
+        return dict(env)
+    # a git that lies in the folder itself (an environment, say) is the folder's, not the person's
+    entries = [e for e in env.get("PATH", _FALLBACK_PATH).split(os.pathsep) if not _is_inside(e, cwd)]
+    return {**env, **git.environment(argv, str(cwd)), "PATH": os.pathsep.join(entries) or _FALLBACK_PATH}
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -261,7 +270,7 @@ async def run(
     if not argv or not argv[0]:
         return result(error="The command is empty.")
     mark = random_source.token_hex(8)
-    environment = {**(child_environment(os.environ) if env is None else env), RUN_MARK: mark}
+    environment = {**for_program(argv, cwd, child_environment(os.environ) if env is None else env), RUN_MARK: mark}
     try:
         request = supervisor.encode_request(argv, str(cwd), environment)
         child = _Child(request, output, mark)

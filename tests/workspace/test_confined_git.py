@@ -1,4 +1,4 @@
-"""git runs nothing that a repository's own configuration names, in a sandbox and without."""
+"""In each sandbox git runs nothing that a repository's own configuration names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.workspace import hardened
+from tui_agent.workspace import git
 from tui_agent.workspace.confined import Choice, Confined
 from tui_agent.workspace.runner import child_environment
 
@@ -31,15 +31,15 @@ def repository(tmp_path: Path) -> Path:
     root = tmp_path / "work"
     root.mkdir()
 
-    def git(*words: str) -> None:
+    def run(*words: str) -> None:
         env = os.environ | {"GIT_CONFIG_GLOBAL": "/dev/null"}
         subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True, env=env)
 
-    git("init", "-q")
+    run("init", "-q")
     (root / ".gitattributes").write_text("*.x diff=d filter=f.g\n")
     (root / "f.x").write_text("one\n")
-    git("add", "-A")
-    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one")
+    run("add", "-A")
+    run("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one")
     with (root / ".git" / "config").open("a") as config:
         for section, *keys in (
             ('diff "d"', "textconv", "command"),
@@ -66,42 +66,8 @@ async def test_no_program_of_the_repository_runs(kind: Choice, repository: Path,
     shown = ""
     for argv in COMMANDS:
         (repository / "f.x").write_text(f"{argv}\n")
-        result = await commands(argv, cwd=repository, timeout=20, emit=None)
+        result = await commands(git.argv(argv), cwd=repository, timeout=20, emit=None)
         assert (result.exit_code, result.error) == (0, None), (argv, result.output)
         shown += result.output
     assert "+('git', 'diff')" in shown
     assert [name for name in os.listdir(repository) if name.startswith("RAN")] == []  # noqa: PTH208
-
-
-async def test_the_person_and_what_a_script_starts_keep_their_own_git(repository: Path) -> None:
-    commands = Confined(repository, lambda: child_environment(os.environ), choice="none")
-    await commands.plain(("git", "status"), cwd=repository, timeout=20)
-    assert (repository / "RAN-fsmonitor").exists()
-
-
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        (("git", "diff", "--stat"), ("git", "diff", "--no-ext-diff", "--no-textconv", "--stat")),
-        (("git", "-C", "a", "log"), ("git", "-C", "a", "log", "--no-ext-diff", "--no-textconv")),
-        (("/usr/bin/git", "show"), ("/usr/bin/git", "show", "--no-ext-diff", "--no-textconv")),
-        (("git", "status"), ("git", "status")),
-        (("git",), ("git",)),
-        (("diff", "show"), ("diff", "show")),
-    ],
-)
-def test_options_are_added_behind_the_subcommand(argv: tuple[str, ...], expected: tuple[str, ...]) -> None:
-    assert hardened.words(argv) == expected
-
-
-def test_filters_are_found_in_repositories_worktrees_and_from_below(tmp_path: Path) -> None:
-    main = tmp_path / "main"
-    (main / ".git" / "worktrees" / "w").mkdir(parents=True)
-    (main / ".git" / "config").write_text('[filter "a\\"b"]\n[Filter "c d"] # x\n[filter]\n[diff "no"]\n')
-    (main / ".git" / "worktrees" / "w" / "commondir").write_text("../..\n")
-    tree = tmp_path / "tree" / "deep"
-    tree.mkdir(parents=True)
-    (tree.parent / ".git").write_text("gitdir: ../main/.git/worktrees/w\n")
-    assert hardened.filters(main) == hardened.filters(tree) == ('a"b', "c d")
-    assert hardened.filters(tmp_path) == ()
-    assert hardened.environment(("ls",), {"A": "1"}, main) == {"A": "1"}
