@@ -18,6 +18,7 @@ from tui_agent.core.display import plain
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import AgentError, ApprovalRequest, ConfigError, Decision
 from tui_agent.paths import Paths, user_paths
+from tui_agent.providers.network import Network
 from tui_agent.trust import TrustStore, may_be_trusted
 
 USAGE_ERROR = 5
@@ -66,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--provider", metavar="NAME", help='a profile of the configuration, or "demo"')
     p.add_argument("--model", metavar="ID", help="a model of that provider")
+    p.add_argument("--offline", action="store_true", help="reach no model but one on this machine")
     p.add_argument("--cwd", metavar="DIR", type=Path, help="the folder to work in (default: this one)")
     p.add_argument("--config", metavar="FILE", type=Path, help="use this configuration file")
     p.add_argument("--json", action="store_true", help="print the result of one task as JSON")
@@ -216,6 +218,7 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
         interactive=asker is not None,
         yes=options.yes,
         allow_check="check" in options.allow,
+        network=Network(offline=options.offline),
     )
     session = Session(terms, asker or questions.ask_nobody)
     if options.provider == "demo":
@@ -252,7 +255,8 @@ def screen(options: argparse.Namespace, root: Path, paths: Paths, user_file: Pat
         raise ConfigError('the screen needs a terminal; give a task with -p "…" to run without one')
     from tui_agent.ui.app import Start, run  # noqa: PLC0415 - Textual is heavy
 
-    return run(Start(root, paths, user_file, options.provider, options.model))
+    network = Network(offline=options.offline)
+    return run(Start(root, paths, user_file, options.provider, options.model, network=network))
 
 
 def demo(words: Sequence[str]) -> int:

@@ -29,6 +29,7 @@ from tui_agent.core.types import Ask, ConfigError, Emit, Model, StopReason, Tool
 from tui_agent.paths import Paths
 from tui_agent.prompt import system_prompt
 from tui_agent.providers import connect
+from tui_agent.providers.network import Network
 from tui_agent.workspace import Workspace
 from tui_agent.workspace.runner import CommandResult, child_environment
 from tui_agent.workspace.runner import run as run_command
@@ -54,6 +55,7 @@ class Terms:
     interactive: bool = True
     yes: bool = False
     allow_check: bool = False
+    network: Network = field(default_factory=Network)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
@@ -137,7 +139,7 @@ class Session:
             ConfigError: the profile lacks its endpoint, model or key; the choice is then as it was.
         """
         chosen = replace(profile, model=model) if model else profile
-        self._model = connect(chosen, env=self.terms.environment)
+        self._model = connect(chosen, env=self.terms.environment, network=self.terms.network)
         self.profile = chosen
         self._start()
         self.log.append(ev.ModelChosen(chosen.name, chosen.model or "", chosen.local))

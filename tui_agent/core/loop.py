@@ -40,6 +40,7 @@ from tui_agent.core.types import (
     Decision,
     Emit,
     History,
+    Image,
     Limits,
     Message,
     Model,
@@ -93,13 +94,14 @@ class Agent:
     clock: Callable[[], float] = time.monotonic
 
 
-async def run(task: str, agent: Agent, history: History = ()) -> Events:
+async def run(task: str, agent: Agent, history: History = (), images: tuple[Image, ...] = ()) -> Events:
     """Carry out one task; ends with exactly one `RunEnded`.
 
     Args:
         task: what the person said; not blank.
         agent: the injected world.
         history: the conversation so far, as `fold.history` gives it.
+        images: the pictures that go with the task.
 
     Raises:
         ValueError: the task is blank.
@@ -109,7 +111,7 @@ async def run(task: str, agent: Agent, history: History = ()) -> Events:
         raise ValueError("the task must not be empty")
     state = _Run(agent, list(history))
     try:
-        async with aclosing(state.turns(task)) as events:
+        async with aclosing(state.turns(task, images)) as events:
             async for event in events:
                 yield event
     finally:
@@ -187,10 +189,10 @@ class _Run:
 
     # -------------------------------------------------------------- turns
 
-    async def turns(self, task: str) -> Events:
+    async def turns(self, task: str, images: tuple[Image, ...] = ()) -> Events:
         """Ask, act, repeat, until something ends the run."""
         limits = self.agent.limits
-        yield self.note(ev.UserSaid(task))
+        yield self.note(ev.UserSaid(task, images))
         while not self.ended:
             self.step += 1
             left = limits.max_steps - self.step

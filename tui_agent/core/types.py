@@ -55,10 +55,22 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture that goes with a message. `data` is base64, filled in when the message is sent; the log has the hash."""
+
+    name: str
+    media_type: str
+    sha: str
+    size: int
+    data: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the person (or a guard speaking for the product) said."""
+    """What the person (or a guard speaking for the product) said, with its pictures."""
 
     text: str
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
