@@ -298,7 +298,7 @@ async def _palette(app: AgentApp, pilot: Pilot[int]) -> None:
 
 async def _provider(app: AgentApp, pilot: Pilot[int]) -> None:
     tell(app, *STORY)
-    app.switch_provider("")
+    app.switching.provider("")
     await settle(pilot)
 
 

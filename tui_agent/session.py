@@ -6,13 +6,15 @@ in the log: what is shown, sent, counted or resumed is a function of `events`.
 
 from __future__ import annotations
 
+import base64
 import os
 import secrets
 import shlex
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -24,13 +26,30 @@ from tui_agent.core.check import Check
 from tui_agent.core.log import FileLog
 from tui_agent.core.loop import Agent, run
 from tui_agent.core.policy import pattern_fault
-from tui_agent.core.profile import Profile
-from tui_agent.core.types import Ask, ConfigError, Emit, Model, StopReason, ToolSpec, Usage
+from tui_agent.core.profile import ModelInfo, Profile
+from tui_agent.core.types import (
+    AgentError,
+    Ask,
+    ConfigError,
+    Delta,
+    Emit,
+    History,
+    Image,
+    Message,
+    Model,
+    Request,
+    StopReason,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
 from tui_agent.paths import Paths
 from tui_agent.prompt import system_prompt
 from tui_agent.providers import connect
 from tui_agent.providers.network import Network
 from tui_agent.workspace import Workspace
+from tui_agent.workspace.images import read as read_images
+from tui_agent.workspace.receipts import Blobs
 from tui_agent.workspace.runner import CommandResult, child_environment
 from tui_agent.workspace.runner import run as run_command
 
@@ -78,6 +97,11 @@ class Session:
         self.folder = terms.paths.sessions / self.id
         self.log = FileLog(self.folder / "log.jsonl")
         self.profile: Profile | None = None
+        self.info: ModelInfo | None = None
+        """What the server said of the model, if it was asked."""
+        self._pictures = Blobs(self.folder / "blobs")
+        self._running = False
+        self._next: tuple[Model, Profile] | None = None
         self._ask = ask
         self._model: Model | None = None
         policy = replace(
@@ -102,6 +126,11 @@ class Session:
     def events(self) -> list[ev.Durable | ev.Unknown]:
         """Everything durable that happened, in order."""
         return self.log.events
+
+    @property
+    def history(self) -> History:
+        """The conversation as the next request would send it."""
+        return fold.history(self.events)
 
     @property
     def verified(self) -> bool:
@@ -133,20 +162,20 @@ class Session:
     # -------------------------------------------------------------- model
 
     def choose(self, profile: Profile, model: str | None = None) -> None:
-        """Answer with this profile from the next run on; `model` overrides the profile's own.
+        """Answer with this profile from the next run on; `model` overrides the profile's own. A running one is not disturbed.
 
         Raises:
             ConfigError: the profile lacks its endpoint, model or key; the choice is then as it was.
         """
         chosen = replace(profile, model=model) if model else profile
-        self._model = connect(chosen, env=self.terms.environment, network=self.terms.network)
-        self.profile = chosen
-        self._start()
-        self.log.append(ev.ModelChosen(chosen.name, chosen.model or "", chosen.local))
+        self.use(connect(chosen, env=self.terms.environment, network=self.terms.network), chosen)
 
     def use(self, model: Model, profile: Profile) -> None:
-        """Answer with a ready model (the demo, tests)."""
-        self._model, self.profile = model, profile
+        """Answer with a ready model from the next run on."""
+        if self._running:
+            self._next = (model, profile)
+            return
+        self._model, self.profile, self.info = model, profile, None
         self._start()
         self.log.append(ev.ModelChosen(profile.name, profile.model or model.author.model, profile.local))
 
@@ -159,6 +188,52 @@ class Session:
         if self.profile is None or self.profile.pricing is None:
             return 0.0 if self.profile is not None and self.profile.local else None
         return self.profile.pricing.cost(usage or Usage())
+
+    @property
+    def window(self) -> int | None:
+        """Tokens that the model works with: as the server says, else as the profile says, else unknown."""
+        if self.info is not None and self.info.window is not None:
+            return self.info.window
+        return asked_window(self.profile) if self.profile else None
+
+    @property
+    def takes_images(self) -> bool | None:
+        """Whether the model takes pictures; None when nobody said."""
+        said = self.profile.images if self.profile else None
+        return self.info.images if said is None and self.info is not None else said
+
+    def attach(self, names: Iterable[str]) -> tuple[Image, ...]:
+        """The pictures with these names, kept with the session. Blocks on the disk.
+
+        Raises:
+            AgentError: one of them cannot be sent, or the model takes none.
+        """
+        found = read_images(names, self.root, Path(self.terms.environment.get("HOME") or Path.home()))
+        if found and self.takes_images is False:
+            model = (self.profile.model if self.profile else "") or "this model"
+            raise AgentError(f"{model} takes no pictures: choose another with /model, or leave out {found[0][0].name}")
+        for image, data in found:
+            if fault := self._pictures.put(data):
+                raise AgentError(f"the picture {image.name} cannot be kept: {fault}")
+        return tuple(image for image, _ in found)
+
+    def _stream(self, model: Model, request: Request) -> AsyncIterator[Delta]:
+        """Stream a reply; the history names pictures by their hash, and only here their bytes are put in."""
+        if any(isinstance(message, UserMessage) and message.images for message in request.messages):
+            request = replace(request, messages=tuple(map(self._with_bytes, request.messages)))
+        return model.stream(request)
+
+    def _with_bytes(self, message: Message) -> Message:
+        if not isinstance(message, UserMessage) or not message.images:
+            return message
+        sent, left = [], []
+        for image in message.images:
+            data = None if self.takes_images is False else self._pictures.get(image.sha)
+            if data is None:
+                left.append(f"[the picture {image.name} is left out]")
+            else:
+                sent.append(replace(image, data=base64.b64encode(data).decode()))
+        return UserMessage("\n".join([message.text, *left]), tuple(sent))
 
     # -------------------------------------------------------------- runs
 
@@ -185,7 +260,7 @@ class Session:
             asks = "always"
         return Check(argv, go, asks=asks)
 
-    async def run(self, task: str) -> AsyncGenerator[ev.Event, None]:
+    async def run(self, task: str, images: tuple[Image, ...] = ()) -> AsyncGenerator[ev.Event, None]:
         """Carry out one task, yielding its events; see `core.loop.run`.
 
         Raises:
@@ -196,7 +271,7 @@ class Session:
         check = self.check()
         settings = self.terms.settings
         agent = Agent(
-            self._model,
+            Model(self._model.author, partial(self._stream, self._model)),
             self.workspace,
             self._ask,
             settings.limits,
@@ -207,6 +282,19 @@ class Session:
             settings.on_reject,
             settings.on_deny,
         )
-        async with aclosing(run(task, agent, fold.history(self.events))) as events:
-            async for event in events:
-                yield event
+        self._running = True
+        try:
+            async with aclosing(run(task, agent, self.history, images)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._running = False
+            if self._next is not None:
+                chosen, self._next = self._next, None
+                self.use(*chosen)
+
+
+def asked_window(profile: Profile) -> int | None:
+    """The window in tokens that a profile asks for or promises."""
+    asked = profile.generation.get("num_ctx")
+    return asked if isinstance(asked, int) and asked > 0 else profile.window

@@ -6,6 +6,7 @@ one of them is chosen, httpx when the first request is made.
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -28,11 +29,11 @@ def wire_of(profile: Profile) -> Wire:
 
 
 async def list_models(
-    profile: Profile, *, env: Mapping[str, str], network: Network | None = None
+    profile: Profile, *, env: Mapping[str, str], network: Network | None = None, seconds: float = 10.0
 ) -> list[ModelInfo]:
     """The models behind a profile; see `models.list_models`."""
     models = importlib.import_module("tui_agent.providers.models")
-    listed: list[ModelInfo] = await models.list_models(profile, env=env, network=network)
+    listed: list[ModelInfo] = await models.list_models(profile, env=env, network=network, seconds=seconds)
     return listed
 
 
@@ -48,6 +49,12 @@ async def verify(profile: Profile, *, env: Mapping[str, str], network: Network |
     models = importlib.import_module("tui_agent.providers.models")
     seconds: float = await models.verify(profile, env=env, network=network)
     return seconds
+
+
+async def load() -> None:
+    """Import what a request needs, without holding up the screen."""
+    http = importlib.import_module("tui_agent.providers.http")
+    await asyncio.to_thread(http.load_httpx)
 
 
 def connect(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> Model:

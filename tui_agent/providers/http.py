@@ -466,5 +466,3 @@ def _causes(error: BaseException) -> list[BaseException]:
         if isinstance(cause, BaseExceptionGroup):
             todo.extend(cause.exceptions)
     return found
-
-

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 from tui_agent.core.profile import ModelInfo, Pricing, Profile
 from tui_agent.core.types import AgentError, ReplyEnd, Request, UserMessage
 from tui_agent.providers import errors, http, wire_of
-from tui_agent.providers.network import Network, origin
+from tui_agent.providers.network import Network, Unanswered, origin
 from tui_agent.providers.wire import WireFault, tokens
 
 _PATHS = {"openai-chat": "/models", "anthropic": "/v1/models", "ollama-native": "/api/tags"}
@@ -118,9 +118,9 @@ async def fetch(
     except WireFault as fault:
         raise AgentError(fault.error.message) from None
     except TimeoutError:
-        raise AgentError(f"{where} did not answer within {seconds:g} s") from None
+        raise Unanswered(f"{where} did not answer within {seconds:g} s") from None
     except http.load_httpx().HTTPError as error:
-        raise AgentError(http.transport_error(error, call.url, profile.start).message) from None
+        raise Unanswered(http.transport_error(error, call.url, profile.start).message) from None
     if response.status_code != 200:
         said = response.content[: errors.MAX_BODY]
         refused = errors.from_response(response.status_code, response.headers, said, call.secrets)
@@ -213,7 +213,9 @@ def _rate(value: Any, scale: float) -> float | None:
 def read_show(name: str, data: Any) -> ModelInfo:
     """What Ollama's `/api/show` says of a model."""
     info = data.get("model_info") if isinstance(data, dict) else None
-    lengths = [tokens(v) for k, v in info.items() if str(k).endswith(".context_length")] if isinstance(info, dict) else []
+    lengths = (
+        [tokens(v) for k, v in info.items() if str(k).endswith(".context_length")] if isinstance(info, dict) else []
+    )
     tools, images = _abilities(data) if isinstance(data, dict) else (None, None)
     return ModelInfo(name, None, tools, images, most=next(filter(None, lengths), None))
 
@@ -222,7 +224,11 @@ def read_loaded(name: str, data: Any) -> int | None:
     """The window that Ollama's `/api/ps` says a model is loaded with."""
     models = data.get("models") if isinstance(data, dict) else None
     for item in models if isinstance(models, list) else ():
-        if isinstance(item, dict) and name in {item.get("name"), item.get("model"), f"{item.get('name')}".split(":")[0]}:
+        if isinstance(item, dict) and name in {
+            item.get("name"),
+            item.get("model"),
+            f"{item.get('name')}".split(":")[0],
+        }:
             return tokens(item.get("context_length"))
     return None
 
@@ -234,9 +240,3 @@ def read_props(info: ModelInfo, data: Any) -> ModelInfo:
     modalities = data.get("modalities") if isinstance(data, dict) else None
     images = _flag(modalities.get("vision")) if isinstance(modalities, dict) else None
     return replace(info, window=window or info.window, images=info.images if images is None else images)
-
-
-def best_local(models: Sequence[ModelInfo], memory: int) -> ModelInfo | None:
-    """The model to offer first: takes tools, fits into `memory` bytes, and is the largest of those."""
-    ranked = sorted(models, key=lambda m: (m.tools is not False, (m.size or 0) <= memory * 0.7, m.size or 0))
-    return ranked[-1] if ranked else None

@@ -8,8 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from tui_agent.core.types import ConfigError
+from tui_agent.core.types import AgentError, ConfigError
 from tui_agent.providers.keys import is_loopback
+
+
+class Unanswered(AgentError):  # noqa: N818 - what happened, not whose fault it is
+    """Nobody answered: no connection, or none in time."""
 
 
 @dataclass(slots=True)

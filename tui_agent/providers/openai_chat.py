@@ -145,7 +145,8 @@ def _user(message: UserMessage) -> str | list[_Body]:
         return message.text
     text = [{"type": "text", "text": message.text}] if message.text.strip() else []
     return text + [
-        {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}} for image in pictures
+        {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}
+        for image in pictures
     ]
 
 

@@ -95,7 +95,7 @@ VERBS = {
 }
 
 TITLES = {
-    "auth": "The key was not accepted",
+    "auth": "No usable key",
     "rate_limit": "Rate limit",
     "context_length": "Too long for the model's window",
     "server": "The server failed",
@@ -105,8 +105,9 @@ TITLES = {
 }
 
 NEXT = {
-    "auth": "Set the key, then /retry; or choose another with /provider",
-    "context_length": "Choose a model with a larger window with /provider, or start anew",
+    "auth": "Set the key and start again, or /provider for another; a key of api_key_cmd is read anew by /retry",
+    "context_length": "Choose a model with a larger window with /model or /provider, or start anew in a new session",
+    "rate_limit": "Wait and /retry, or choose another with /provider",
     "bad_request": "Choose another model or server with /provider",
 }
 
@@ -233,12 +234,12 @@ def check_done(event: ev.CheckDone) -> Action:
     return Action("check", " ".join(event.argv), facts, word, "fail", output=event.output, excerpt=8, tail=True)
 
 
-def failed(error: ProviderError) -> Card:
-    """The card of a failed model call."""
+def failed(error: ProviderError, profile: str = "") -> Card:
+    """The card of a failed model call: what failed, at which profile, and the next step."""
     status = f" ({error.status})" if error.status else ""
-    return Card(
-        TITLES[error.kind] + status, error.message, NEXT.get(error.kind, "/retry, or choose another with /provider")
-    )
+    where = f" at {profile}" if profile else ""
+    after = NEXT.get(error.kind, "/retry, or choose another with /provider")
+    return Card(TITLES[error.kind] + where + status, error.message, after)
 
 
 def ended(event: ev.RunEnded) -> Note:
@@ -276,6 +277,7 @@ class Story:
         self._asked: dict[str, str] = {}
         self._writing: Block | None = None
         self._models = 0
+        self._profile = ""
         self._recovered = False
         """The open reply is known from a checkpoint only: its process died."""
 
@@ -303,8 +305,10 @@ class Story:
             case ev.ArgumentsDelta(name, size):
                 self._writing = Action(VERBS.get(name, name), "", (f"writing {amount(size)} chars",), live=True)
             case RetryTick(attempt, wait, error):
-                card = failed(error)
-                self._writing = replace(card, next=f"Try {attempt + 1} in {wait:.0f} s; Esc stops")
+                card = failed(error, self._profile)
+                self._writing = replace(
+                    card, next=f"Try {attempt + 1} in {wait:.0f} s; your message is kept; Esc stops"
+                )
             case ev.Phase():
                 pass
             case _:
@@ -313,11 +317,12 @@ class Story:
     def _durable(self, event: ev.Event | ev.Unknown) -> None:
         self._writing = None
         match event:
-            case ev.UserSaid(text):
+            case ev.UserSaid(text, images):
                 if self._recovered:
                     self._leave_reply()
                 self._pending = {id_: action for id_, action in self._pending.items() if action.word != ASKING}
                 self._append(said(text))
+                self._append(Note(f"{image.name}  {image.size / 1000:,.0f} kB", "picture") for image in images)
             case ev.Asked(request_id, call_id, tool, summary):
                 self._asked[request_id] = call_id
                 call = ToolCall(call_id, tool, None)
@@ -332,13 +337,16 @@ class Story:
                 self._append([check_done(event)])
             case ev.ModelChosen(profile, model):
                 self._models += 1
+                self._profile = profile
                 if self._models > 1:
                     self._append([Note(f"{model} ({profile}) answers from here on", "model")])
+            case ev.Notice(text, title=title) if title:
+                self._append([Card(title, text)])
             case ev.Notice(text, audience):
                 self._append([Note(text, "" if audience == "person" else "told the model")])
             case ev.ProviderFailed(error):
                 self._leave_reply()
-                self._append([failed(error)])
+                self._append([failed(error, self._profile)])
             case ev.RunEnded():
                 self._leave_reply()
                 self._pending.clear()

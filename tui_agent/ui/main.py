@@ -29,6 +29,9 @@ from tui_agent.ui.tree import FileTree
 AGAIN_SECONDS = 2.0
 """How long "again to quit" and "again to stop" stand."""
 
+SILENT_SECONDS = 20.0
+"""How long a stream may be silent before the footer says so."""
+
 Handler = Callable[[str], None]
 """Carries out an action; the argument is what stood behind a slash command."""
 
@@ -139,7 +142,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
             changed=len(changes),
             model=(profile.model or "") if profile else "no model",
             provider=profile.name if profile else "",
-            tokens=conversation.totals.usage.input_tokens and _sum(conversation.totals),
+            tokens=conversation.meter.tokens,
+            window=conversation.session.window,
+            estimated=conversation.meter.estimated,
             cost=conversation.totals.cost,
         )
         self._header.state = self.header
@@ -159,7 +164,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
         if self._dialog:
             phase, hints = "waiting for you", tuple(self._dialog.split("   "))
         elif conversation is not None and conversation.working:
-            phase = phase_words(conversation.phase, time.monotonic() - conversation.since)
+            now = time.monotonic()
+            phase = phase_words(conversation.phase, now - conversation.since, now - conversation.heard)
             stop = "Esc stop" if self.retrying else "Ctrl+C stop"
             hints = (stop, "Enter queue", "Ctrl+J new line", "F2 commands")
         else:
@@ -202,7 +208,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         event.stop()
         word, _, argument = event.text.strip().partition(" ")
         if word.startswith("/") and "/" not in word[1:] and "\n" not in word:
-            action = BY_SLASH.get(word)
+            action = BY_SLASH.get(word.lower())
             if action is None:
                 self.composer.load(event.text)
                 self.notify(f"There is no command {word}. F2 lists them.", markup=False)
@@ -324,12 +330,10 @@ class MainScreen(Screen[None], inherit_bindings=False):
             self.notify("The last answer is copied.", markup=False)
 
 
-def _sum(totals: fold.Totals) -> int:
-    return (totals.usage.input_tokens or 0) + (totals.usage.output_tokens or 0)
-
-
-def phase_words(phase: ev.Phase, seconds: float) -> str:
-    """What goes on, in words, with its seconds from the third on."""
+def phase_words(phase: ev.Phase, seconds: float, silent: float = 0.0) -> str:
+    """What goes on, in words, with its seconds from the third on; `silent` is how long no bytes came."""
+    if phase.name == "streaming" and silent >= SILENT_SECONDS:
+        return f"no data for {silent:.0f}s"
     words = {
         "waiting": "waiting for the model",
         "streaming": "streaming",
