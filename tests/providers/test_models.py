@@ -56,36 +56,17 @@ def test_what_is_no_list() -> None:
         read_list({"data": "no"})
 
 
+KEYS = (
+    *("data", "models", "id", "name", "model", "size", "capabilities", "vision", "supported_parameters"),
+    *("pricing", "prompt", "completion", "input", "output", "architecture", "input_modalities", "modalities"),
+    *("context_length", "model_info", "a.context_length", "n_ctx", "default_generation_settings"),
+)
 anything = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                [
-                    "data",
-                    "models",
-                    "id",
-                    "name",
-                    "model",
-                    "capabilities",
-                    "pricing",
-                    "prompt",
-                    "completion",
-                    "input",
-                    "output",
-                ]
-                + [
-                    "context_length",
-                    "model_info",
-                    "a.context_length",
-                    "architecture",
-                    "input_modalities",
-                    "n_ctx",
-                    "size",
-                ]
-                + ["default_generation_settings", "modalities", "vision", "supported_parameters"]
-            ),
+            st.sampled_from(KEYS),
             inner,
             max_size=4,
         )

@@ -26,6 +26,7 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.types import (
     AssistantMessage,
+    Image,
     ProviderError,
     ReasoningDelta,
     Receipt,
@@ -171,8 +172,27 @@ def test_an_error_card_says_what_why_and_what_next() -> None:
     assert lines == [
         "  ▌ The key was not accepted (401)",
         "  ▌ ANTHROPIC_API_KEY is empty.",
-        "  ▌ Set the key, then /retry; or choose another with",
-        "  ▌ /provider",
+        "  ▌ Set the key and start again, or /provider for another; a",
+        "  ▌ key of api_key_cmd is read anew by /retry",
+    ]
+    with_profile = screen(ModelChosen("cloud", "m"), ProviderFailed(ProviderError("auth", "It is empty.")))
+    assert with_profile[0] == "  ▌ No usable key at cloud"
+
+
+def test_a_notice_with_a_title_is_a_card() -> None:
+    assert screen(Notice("4,096 tokens.\nSet num_ctx.", title="Context smaller than it looks")) == [
+        "  ▌ Context smaller than it looks",
+        "  ▌ 4,096 tokens.",
+        "  ▌ Set num_ctx.",
+    ]
+
+
+def test_pictures_stand_below_what_was_said() -> None:
+    image = Image("cat.png", "image/png", "0" * 64, 34_000)
+    assert [line.rstrip() for line in screen(UserSaid("what is @cat.png", (image,)))][:3] == [
+        "› what is @cat.png",
+        "",
+        "  picture  cat.png  34 kB",
     ]
 
 

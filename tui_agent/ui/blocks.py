@@ -95,7 +95,7 @@ VERBS = {
 }
 
 TITLES = {
-    "auth": "No usable key",
+    "auth": "The key was not accepted",
     "rate_limit": "Rate limit",
     "context_length": "Too long for the model's window",
     "server": "The server failed",
@@ -239,7 +239,8 @@ def failed(error: ProviderError, profile: str = "") -> Card:
     status = f" ({error.status})" if error.status else ""
     where = f" at {profile}" if profile else ""
     after = NEXT.get(error.kind, "/retry, or choose another with /provider")
-    return Card(TITLES[error.kind] + where + status, error.message, after)
+    title = "No usable key" if error.kind == "auth" and not error.status else TITLES[error.kind]
+    return Card(title + where + status, error.message, after)
 
 
 def ended(event: ev.RunEnded) -> Note:

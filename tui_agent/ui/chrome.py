@@ -45,7 +45,7 @@ def header_line(state: HeaderState, width: int) -> Text:
     candidates = [
         (where, [label(who, 48), state.mode, tokens, cost]),
         (where, [label(state.model, 32), state.mode, tokens, cost]),
-        ([where[0], changed], [label(state.model, 20), state.mode, cost]),
+        ([where[0], changed], [label(state.model, 20), state.mode, percent, cost]),
         ([where[0], changed], [state.mode, percent, cost]),
         ([where[0], changed], [state.mode, cost]),
         ([label(state.folder, 10)], [state.mode, cost]),

@@ -184,6 +184,7 @@ class FirstRun(ModalScreen[Chosen | None]):
         if self._poll is not None and not note:
             self._poll.pause()
         choices = self.query_one(OptionList)
+        choices.styles.max_height = max(4, self.size.height - 14)
         today = choices.highlighted if keep else None
         self._rows = rows(self._found or ())
         width = min(100, self.size.width) - 6
@@ -196,13 +197,15 @@ class FirstRun(ModalScreen[Chosen | None]):
         if first:
             options.insert(0, Option(Text("FOUND ON THIS MACHINE", "dim"), disabled=True))
         self.fill(
-            f"Welcome. Choose a model to work with.\n{self._asked()}",
+            f"{'Welcome. Choose a model to work with.' if width >= 40 else 'Welcome. Choose a model.'}\n{self._asked()}",
             options,
             field=None,
             note=note
             or "Keys are read from the variable each time. They are never written to disk.\n"
             f"Config will be {plain(tilde(self._file, self._environment), 'path')}",
-            keys="↑↓ choose   Enter use   M other model   R look again   Esc quit",
+            keys="↑↓ choose   Enter use   M other model   R look again   Esc quit"
+            if self.size.width >= 64
+            else "↑↓  Enter use  R again  Esc quit",
         )
         if today is not None:
             choices.highlighted = today
@@ -214,6 +217,8 @@ class FirstRun(ModalScreen[Chosen | None]):
             return "Nothing has left this machine. Looking for servers on it …"
         if self._found:
             return "Nothing has left this machine."
+        if self.size.width < 64:
+            return "Nothing was sent. Found: no key, no local server."
         return "Nothing has left this machine. Found: no key variable, no server on 11434, 1234, 8080, 8000."
 
     def show_address(self, note: str = "") -> None:
@@ -338,8 +343,8 @@ class FirstRun(ModalScreen[Chosen | None]):
             self._wait(f"Install it, then in another terminal:\n  {preset['start']}\n  {preset['get']}")
             return
         self.say(
-            f"{row.needs} is not set in this shell. A key comes from {preset['key_page']}\n"
-            f"Leave with Esc, then:\n  export {row.needs}=…\nand start again.",
+            f"{row.needs} is not set in this shell.\nEsc, then: export {row.needs}=…  and start again.\n"
+            f"Keys: {preset['key_page']}",
             "bold",
         )
 

@@ -17,6 +17,8 @@ def thousands(count: int) -> str:
     """A number of tokens for the eye: 830, 18.2k, 200k."""
     if count < 1000:
         return str(count)
+    if count >= 1_000_000:
+        return f"{count / 1_000_000:.1f}M"
     return f"{count / 1000:.1f}k" if count < 100_000 else f"{count / 1000:.0f}k"
 
 

@@ -61,12 +61,6 @@ def hint(info: ModelInfo, profile: Profile, today: Today) -> str:
 def note(info: ModelInfo, profile: Profile, today: Today) -> str:
     """What choosing this model means for the conversation so far."""
     words = []
-    if today.working and today.profile is not None:
-        words.append(f"The running turn ends on {today.profile.model or today.profile.name}.")
-    words.append(f"Next message goes to {profile.name}.")
-    if lost := _foreign(today.history, profile):
-        whose = today.profile.model if today.profile and today.profile.model else "the others"
-        words.append(f"{lost} reasoning block{'s' if lost != 1 else ''} of {whose} left out, tool results stay.")
     if fits(info, today.tokens) == "too small":
         words.append(
             f"The conversation, about {thousands(today.tokens or 0)} tokens, does not fit {size(info.window)}."
@@ -77,8 +71,14 @@ def note(info: ModelInfo, profile: Profile, today: Today) -> str:
     pictures = sum(len(m.images) for m in today.history if isinstance(m, UserMessage))
     if pictures and takes is False:
         words.append(f"{pictures} picture{'s' if pictures != 1 else ''} left out: it takes none.")
+    if today.working and today.profile is not None:
+        words.append(f"The running turn ends on {today.profile.model or today.profile.name}.")
+    words.append(f"Next message goes to {profile.name}.")
+    if lost := _foreign(today.history, profile):
+        whose = today.profile.model if today.profile and today.profile.model else "the others"
+        words.append(f"{lost} reasoning block{'s' if lost != 1 else ''} of {whose} left out, tool results stay.")
     pricing = info.pricing or profile.pricing
-    if pricing is not None and today.tokens:
+    if pricing is not None and pricing.input and today.tokens:
         words.append(f"Next request about ${today.tokens * pricing.input / 1e6:.2f}.")
     return " ".join(words)
 
@@ -175,17 +175,19 @@ class Switching:
         if name:
             app.notify(f"There is no profile {name}. Known: {', '.join(sorted(profiles))}", markup=False)
             return
-        today = self._today()
+        today = self.today()
         items = []
         for profile in profiles.values():
             info = profile_info(profile)
+            if today.profile == profile and app.session.info is not None:
+                info = app.session.info
             title = f"{profile.name}  {profile.model}" if profile.model else profile.name
             items.append(
                 PaletteItem(
                     profile.name, title, hint(info, profile, today), "PROVIDER", note=note(info, profile, today)
                 )
             )
-        self._choose(items, "Switch provider", self.provider)
+        self.choose(items, "Switch provider", self.provider)
 
     def model(self, name: str) -> None:
         """By id, or from the server's own list."""
@@ -205,12 +207,12 @@ class Switching:
         except AgentError as error:
             app.notify(f"{error} Type /model and its name.", severity="warning", markup=False)
             return
-        today = self._today()
+        today = self.today()
         models.sort(key=lambda info: info.id != profile.model)  # the one in use first, the others as they came
         items = [
             PaletteItem(m.id, m.id, hint(m, profile, today), "MODEL", note=note(m, profile, today)) for m in models
         ]
-        self._choose(items, f"Switch model of {profile.name}", self.model)
+        self.choose(items, f"Switch model of {profile.name}", self.model)
 
     def effort(self, word: str) -> None:
         """off, low, medium, high, or default for what the server likes."""
@@ -226,14 +228,15 @@ class Switching:
         else:
             now = today.effort or "default"
             items = [PaletteItem(e, e, "now" if e == now else "") for e in (*EFFORTS, "default")]
-            self._choose(items, "How much the model thinks", self.effort)
+            self.choose(items, "How much the model thinks", self.effort)
 
-    def _choose(self, items: Sequence[PaletteItem], title: str, then: Callable[[str], None]) -> None:
+    def choose(self, items: Sequence[PaletteItem], title: str, then: Callable[[str], None]) -> None:
+        """Let the person choose one, and carry on with its id."""
         columns: Any = dict.fromkeys(("PROVIDER", "MODEL"), COLUMNS)
         screen = Palette(items, title=title, verb="switch", columns=columns)
         self._app.push_screen(screen, self._app.on_choice(then))
 
-    def _today(self) -> Today:
+    def today(self) -> Today:
         """Where the conversation stands."""
         app = self._app
         if app.main.conversation is None:
@@ -270,7 +273,7 @@ class Switching:
         if word := window_trap(info, profile):
             app.talk.note(word, "Context smaller than it looks")
         elif fits(info, app.talk.meter.tokens) == "too small":
-            app.talk.note(note(info, profile, self._today()), "Too long for the model's window")
+            app.talk.note(note(info, profile, self.today()), "Too long for the model's window")
         app.main.refresh_state()
 
     # -------------------------------------------------------------- telling

@@ -20,10 +20,10 @@ MAX_IMAGES: Final = 10
 
 _ENDING: Final = r"\.(?:png|jpe?g|gif|webp)"
 _MENTIONED: Final = re.compile(
-    rf"(?:^|(?<=\s))@(?:\"([^\"\n]+{_ENDING})\"|((?:\\.|[^\s\\\"])+{_ENDING}))(?=\s|$|[,.;:!?)])", re.IGNORECASE
+    rf"(?:^|(?<=\s))@(?:\"([^\"\n]+{_ENDING})\"|((?:\\.|[^\s\\\"])+{_ENDING}))(?=[,.;:!?)]*(?:\s|$))", re.IGNORECASE
 )
 _ALONE: Final = re.compile(
-    rf"^\s*(?:'((?:/|~/)[^'\n]+{_ENDING})'|\"((?:/|~/)[^\"\n]+{_ENDING})\"|((?:file://|/|~/)(?:\\.|[^\s\\])+{_ENDING}))\s*$",
+    rf"^[ \t]*(?:'((?:/|~/)[^'\n]+{_ENDING})'|\"((?:/|~/)[^\"\n]+{_ENDING})\"|((?:file://|/|~/)(?:\\.|[^\s\\])+{_ENDING}))[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -68,18 +68,26 @@ def read(names: Iterable[str], root: Path, home: Path) -> list[tuple[Image, byte
 def _read(name: str, root: Path, home: Path) -> tuple[Image, bytes]:
     path = home / name[2:] if name.startswith("~/") else root / name
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        data = _bytes(path, name)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "no usable name"
         raise AgentError(f"the picture {name} cannot be read: {why}. Without the @ it is sent as text") from None
-    with os.fdopen(fd, "rb") as file:
+    kind = media_type(data)
+    if kind is None:
+        raise AgentError(f"{name} is no PNG, JPEG, GIF or WebP picture, whatever its name says")
+    return Image(path.name, kind, sha256(data), len(data)), data
+
+
+def _bytes(path: Path, name: str) -> bytes:
+    """The content of a file of a bounded size; a pipe or a device is never waited for."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
         about = os.fstat(fd)
         if not stat.S_ISREG(about.st_mode):
             raise AgentError(f"{name} is no file")
         if about.st_size > MAX_BYTES:
             raise AgentError(f"the picture {name} has {about.st_size:,} bytes; at most {MAX_BYTES:,} can be sent")
-        data = file.read(MAX_BYTES + 1)
-    kind = media_type(data)
-    if kind is None:
-        raise AgentError(f"{name} is no PNG, JPEG, GIF or WebP picture, whatever its name says")
-    return Image(path.name, kind, sha256(data), len(data)), data
+        with open(fd, "rb", closefd=False) as file:
+            return file.read(MAX_BYTES)
+    finally:
+        os.close(fd)
