@@ -173,8 +173,13 @@ class FirstRun(ModalScreen[Chosen | None]):
         found = list(await self._look(self._environment, self._servers.network, seconds))
         if found != self._found:
             self._found = found
-            if self._step == "choose":
+            if self._step == "choose" and self._stands:
                 self.show_choices()
+
+    @property
+    def _stands(self) -> bool:
+        """Whether all widgets are there: not while the screen is taken down, when an answer may still come."""
+        return len(self.query("#head, #choices, #field, #note, #keys")) == 5
 
     # -------------------------------------------------------------- steps
 
@@ -284,6 +289,7 @@ class FirstRun(ModalScreen[Chosen | None]):
         if self._step == "choose":
             self.dismiss(None)
         else:
+            self.workers.cancel_group(self, "server")
             self.show_choices()
 
     def action_leave(self) -> None:
@@ -380,15 +386,19 @@ class FirstRun(ModalScreen[Chosen | None]):
             best = suggested(self._profile, models) if offer else None
             if best is not None:
                 seconds = await self._servers.verify({**self._table, "model": best})
-                self.finish(best, f"{self._profile}/{best} works, {seconds * 1000:.0f} ms.")
+                if self._stands:
+                    self.finish(best, f"{self._profile}/{best} works, {seconds * 1000:.0f} ms.")
                 return
         except AgentError as error:
+            if not self._stands:
+                return
             if variable:
                 self.show_choices(f"{plain(str(error))}\nNothing was written. R looks again.")
             else:
                 self.show_models([], f"{plain(str(error))}\nType the model's name, or go back with Esc.")
             return
-        self.show_models(models, "" if models else "The server lists no models. Type a name.")
+        if self._stands:
+            self.show_models(models, "" if models else "The server lists no models. Type a name.")
 
     def finish(self, model: str, word: str = "") -> None:
         """Write the profile and leave."""
