@@ -257,8 +257,9 @@ async def _missing_key(app: AgentApp, pilot: Pilot[int]) -> None:
     await pilot.press("3")
 
 
-async def _trust(app: AgentApp, _pilot: Pilot[int]) -> None:
-    await until(lambda: isinstance(app.screen, TrustCard))
+async def _trust(app: AgentApp, pilot: Pilot[int]) -> None:
+    await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
+    await settle(pilot)
 
 
 async def _idle(_app: AgentApp, _pilot: Pilot[int]) -> None:
@@ -290,8 +291,11 @@ def _asking(*batch: ApprovalRequest, armed: bool = True) -> Callable[[AgentApp, 
         app.main.composer.load("and please show me the diff before you touch lexer.py")
         app.main.run_worker(app.main.ask(batch), exit_on_error=False)
         await until(lambda: isinstance(app.screen, ApprovalScreen))
+        assert isinstance(app.screen, ApprovalScreen)
         if armed:
             await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
+        else:
+            app.screen.outside.clock = lambda: 0.0  # time stands still, so it never listens
         await settle(pilot)
 
     return play

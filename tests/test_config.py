@@ -233,3 +233,10 @@ def test_lines_of_keys() -> None:
 def test_validate_reports_every_fault_at_once() -> None:
     text = "[limits]\nmax_steps = 0\nmax_cost = -1\n[permissions]\nwrite = 1\n"
     assert len(validate(tomllib.loads(text), text, Path("x"))) == 3
+
+
+@pytest.mark.parametrize("empty", ["endpoint = ''", "api_key_env = ''"])
+def test_an_empty_value_never_brings_a_vendors_address(tmp_path: Path, empty: str) -> None:
+    text = f"[profiles.x]\nmodel = 'm'\n{empty}\n"
+    profile = load(write(tmp_path / "c.toml", text)).settings.profiles["x"]
+    assert (profile.endpoint, profile.api_key_env) == (None, None)

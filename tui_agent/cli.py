@@ -29,6 +29,7 @@ EXAMPLES = """examples:
   tui-agent -p "fix the failing test"   one task; asks on the terminal before it changes anything
   tui-agent -p "say hi" --json          one task, the result as JSON
   git diff | tui-agent --stdin -p "review this"
+  tui-agent replay SESSION              play a saved session again: no model, no network
   tui-agent trust                       trust this folder, so that its config and its check count
 
 exit codes of one task:
@@ -38,7 +39,7 @@ exit codes of one task:
 MAX_STDIN = 4_000_000
 """Bytes that --stdin takes: more than any model does."""
 
-LATER = frozenset({"replay", "config", "keys", "doctor", "paths", "sessions", "purge", "reset-terminal"})
+LATER = frozenset({"config", "keys", "doctor", "paths", "sessions", "purge", "reset-terminal"})
 """First words that are kept for subcommands, so that no task ever changes its meaning."""
 
 
@@ -65,6 +66,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument(
         "--allow", action="append", default=[], choices=["check"], help="let the configured check run unasked"
     )
+    p.add_argument(
+        "--mode", choices=["read", "review", "plan"], help="only read; answer as a reviewer; answer with a plan"
+    )
     p.add_argument("--provider", metavar="NAME", help='a profile of the configuration, or "demo"')
     p.add_argument("--model", metavar="ID", help="a model of that provider")
     p.add_argument("--offline", action="store_true", help="reach no model but one on this machine")
@@ -86,6 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return demo(words[1:])
             case ["trust"]:
                 return trust(words[1:])
+            case ["replay"]:
+                return replay(words[1:])
         return start(words)
     except AgentError as error:
         print(f"tui-agent: {plain(str(error))}", file=sys.stderr)
@@ -147,8 +153,8 @@ def start(words: Sequence[str]) -> int:
     paths = user_paths()
     user_file = options.config or paths.config_file
     if task is None:
-        if options.json or options.yes or options.allow or options.quiet:
-            raise ConfigError("--json, --yes, --allow and --quiet are for one task; give one with -p")
+        if options.json or options.yes or options.allow or options.quiet or options.mode:
+            raise ConfigError("--json, --yes, --allow, --mode and --quiet are for one task; give one with -p")
         return screen(options, root, paths, user_file)
     return one_task(options, task, root, paths, user_file)
 
@@ -207,6 +213,7 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
         return USAGE_ERROR
 
     from tui_agent import oneshot, questions  # noqa: PLC0415 - each path imports only what it needs
+    from tui_agent.modes import mode  # noqa: PLC0415
     from tui_agent.session import Session, Terms  # noqa: PLC0415
 
     asker = questions.terminal_asker()
@@ -221,6 +228,8 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
         network=Network(offline=options.offline),
     )
     session = Session(terms, asker or questions.ask_nobody)
+    if options.mode:
+        session.enter(mode(options.mode))
     if options.provider == "demo":
         from tui_agent.demo import PROFILE, model  # noqa: PLC0415
 
@@ -305,6 +314,27 @@ def trust(words: Sequence[str]) -> int:
     for name in answer.entries:
         print(plain(f"  counts from now on: {name}"))
     return 0
+
+
+def replay(words: Sequence[str]) -> int:
+    """Play a saved session through today's loop."""
+    p = _Parser(
+        prog="tui-agent replay",
+        description="Play a saved session's replies through today's loop, up to the first event that is not as recorded.",
+    )
+    p.add_argument("session", metavar="SESSION", help="its id, its folder or its log.jsonl")
+    p.add_argument("--execute", action="store_true", help="carry out its effects again, in a copy of today's folder")
+    options = p.parse_args(list(words))
+    from tui_agent import playback  # noqa: PLC0415 - each path imports only what it needs
+
+    paths = user_paths()
+    log = playback.log_of(paths, options.session)
+    loaded = load(paths.config_file)
+    for fault in loaded.faults:
+        print(f"tui-agent: {plain(str(fault))}", file=sys.stderr)
+    if loaded.broken:
+        return USAGE_ERROR
+    return playback.replay(log, loaded.settings, TrustStore(paths.data / "trust.toml"), execute=options.execute)
 
 
 def entry() -> NoReturn:

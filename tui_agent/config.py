@@ -238,12 +238,10 @@ def profile(name: str, table: Mapping[str, Any], network: Mapping[str, Any] = _E
         near = difflib.get_close_matches(kind, known, 1)
         hint = f"did you mean {near[0]}? Known" if near else "known"
         raise ConfigError(f"profiles.{name}.type: unknown type {kind!r}; {hint} are {', '.join(sorted(known))}")
-    preset = known[kind]
+    # a vendor's endpoint and key variable count only when the profile names that vendor
+    preset = known[kind] if table.get("type") else {"wire": known[kind]["wire"]}
     # absent or empty values give "none": whoever needs them says what is missing
     value = {**preset, **{k: v for k, v in table.items() if v not in ("", None)}}
-    # a vendor's endpoint and key variable count only when the profile names that vendor
-    if not table.get("type"):
-        value = {k: v for k, v in value.items() if k in table or k == "wire"}
     return Profile(
         name=name,
         type=kind,

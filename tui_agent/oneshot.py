@@ -96,8 +96,9 @@ def banner(session: Session) -> str:
     """Who answers, where, and under which rules."""
     terms, profile = session.terms, session.profile
     modes = {"allow": "edits", "ask": "ask (--yes: edits)" if terms.yes else "ask", "deny": "read"}
+    mode = session.mode.name if session.mode.reads_only else modes[terms.settings.policy.table["write"]]
     who = f"{profile.name}/{profile.model}" if profile else "no model"
-    words = [who, f"in {session.root}", f"mode {modes[terms.settings.policy.table['write']]}"]
+    words = [who, f"in {session.root}", f"mode {mode}"]
     return "  ".join(["tui-agent", *words, *([] if terms.trusted else ["folder not trusted"])])
 
 
@@ -114,6 +115,8 @@ def status_lines(event: ev.Event, last: ev.Event | None, session: Session, *, qu
             return [indented(message.text, 2)]
         case ev.ToolDone():
             return tool_lines(event, session)
+        case ev.ProtocolChosen(protocol, reason):
+            return [indented(f"protocol {protocol} from here on: {reason}", 2)]
         case ev.Notice(text):
             return [indented(text, 2)]
         case RetryTick(attempt, left, error) if not (isinstance(last, RetryTick) and last.attempt == attempt):

@@ -92,7 +92,8 @@ SCHEMA: Final[Table] = {
         "max_context": COUNT,
         "max_tokens": COUNT,
         "max_cost": POSITIVE,
-        "max_calls": COUNT,
+        "max_identical": COUNT,
+        "repeat_window": COUNT,
         "command_timeout": POSITIVE,
     },
     "permissions": {

@@ -6,12 +6,11 @@ in the log: what is shown, sent, counted or resumed is a function of `events`.
 
 from __future__ import annotations
 
-import base64
 import os
 import secrets
 import shlex
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from tui_agent import __version__
+from tui_agent.checks import TIMEOUT, CheckStore, detect
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.core import fold
@@ -31,24 +31,25 @@ from tui_agent.core.types import (
     AgentError,
     Ask,
     ConfigError,
-    Delta,
+    Decision,
     Emit,
     History,
     Image,
-    Message,
     Model,
-    Request,
     StopReason,
+    ToolCall,
     ToolSpec,
     Usage,
-    UserMessage,
 )
+from tui_agent.modes import MODES, Mode, first
 from tui_agent.paths import Paths
-from tui_agent.prompt import system_prompt
+from tui_agent.prompt import Prompts
+from tui_agent.protocols.dialect import Speech
+from tui_agent.protocols.native import StepDown
 from tui_agent.providers import connect
 from tui_agent.providers.network import Network
 from tui_agent.workspace import Workspace
-from tui_agent.workspace.images import read as read_images
+from tui_agent.workspace.images import Pictures
 from tui_agent.workspace.receipts import Blobs
 from tui_agent.workspace.runner import CommandResult, child_environment
 from tui_agent.workspace.runner import run as run_command
@@ -99,23 +100,24 @@ class Session:
         self.profile: Profile | None = None
         self.info: ModelInfo | None = None
         """What the server said of the model, if it was asked."""
-        self._pictures = Blobs(self.folder / "blobs")
+        self._pictures = Pictures(Blobs(self.folder / "blobs"))
         self._running = False
         self._next: tuple[Model, Profile] | None = None
         self._ask = ask
         self._model: Model | None = None
-        policy = replace(
+        self._policy = replace(
             terms.settings.policy,
             interactive=terms.interactive,
             trusted=terms.trusted,
             cli_yes=terms.yes,
             unsandboxed=_pattern(terms),
         )
+        self.mode = first(self._policy)
         self.root = terms.root.resolve()
         self.workspace = Workspace(
             self.root,
             ask,
-            policy,
+            self._policy,
             blobs=self.folder / "blobs",
             temporary=terms.paths.data / "writing",
             run=self._run,
@@ -177,7 +179,11 @@ class Session:
             return
         self._model, self.profile, self.info = model, profile, None
         self._start()
-        self.log.append(ev.ModelChosen(profile.name, profile.model or model.author.model, profile.local))
+        self._chosen(profile, profile.model or model.author.model)
+
+    def _chosen(self, profile: Profile, model: str) -> None:
+        protocol = "native" if profile.protocol == "auto" else profile.protocol
+        self.log.append(ev.ModelChosen(profile.name, model, profile.local, protocol))
 
     def _start(self) -> None:
         if not self.events:
@@ -208,79 +214,124 @@ class Session:
         Raises:
             AgentError: one of them cannot be sent, or the model takes none.
         """
-        found = read_images(names, self.root, Path(self.terms.environment.get("HOME") or Path.home()))
-        if found and self.takes_images is False:
-            model = (self.profile.model if self.profile else "") or "this model"
-            raise AgentError(f"{model} takes no pictures: choose another with /model, or leave out {found[0][0].name}")
-        for image, data in found:
-            if fault := self._pictures.put(data):
-                raise AgentError(f"the picture {image.name} cannot be kept: {fault}")
-        return tuple(image for image, _ in found)
+        model = (self.profile.model if self.profile else "") or "this model"
+        home = Path(self.terms.environment.get("HOME") or Path.home())
+        return self._pictures.attach(names, self.root, home, "" if self.takes_images is not False else model)
 
-    def _stream(self, model: Model, request: Request) -> AsyncIterator[Delta]:
-        """Stream a reply; the history names pictures by their hash, and only here their bytes are put in."""
-        if any(isinstance(message, UserMessage) and message.images for message in request.messages):
-            request = replace(request, messages=tuple(map(self._with_bytes, request.messages)))
-        return model.stream(request)
+    # -------------------------------------------------------------- mode
 
-    def _with_bytes(self, message: Message) -> Message:
-        if not isinstance(message, UserMessage) or not message.images:
-            return message
-        sent, left = [], []
-        for image in message.images:
-            data = None if self.takes_images is False else self._pictures.get(image.sha)
-            if data is None:
-                left.append(f"[the picture {image.name} is left out]")
-            else:
-                sent.append(replace(image, data=base64.b64encode(data).decode()))
-        return UserMessage("\n".join([message.text, *left]), tuple(sent))
+    def enter(self, mode: Mode) -> None:
+        """Go on in this mode; what was allowed counts at once, tools and prompt from the next task on."""
+        self.mode = mode
+        self.workspace.permissions = mode.policy(self._policy)
+        self._start()
+        self.log.append(ev.Notice(f"mode {mode.name}: {mode.what}"))
+
+    def approve_plan(self) -> str:
+        """Leave mode `plan` because the person approves what was planned; gives the message that says so.
+
+        Raises:
+            AgentError: there is no plan to approve.
+        """
+        ends = [e for e in self.events if isinstance(e, ev.RunEnded)]
+        if self.mode.name != "plan" or not ends or ends[-1].reason is not StopReason.COMPLETED:
+            raise AgentError("there is no plan to approve: enter /mode plan, state the task, and read the plan first")
+        self.enter(MODES["ask"])
+        return "The plan is approved. Carry it out, step by step."
+
+    # -------------------------------------------------------------- check
+
+    def check(self) -> Check | None:
+        """The check for this folder, ready to run: configured, accepted before, or found here and not asked yet."""
+        argv, store = self.terms.settings.check_for(self.root), CheckStore(self.terms.paths.data / "checks.toml")
+        if argv is None and (known := store.look(self.root)) is not None:
+            if not known.accepted:
+                return None
+            argv = known.argv
+        if argv is not None:
+            return Check(argv, self._runner(argv), TIMEOUT, self._check_asks())
+        if not (self.terms.trusted and self.terms.interactive) or (found := detect(self.root)) is None:
+            return None
+
+        def answered(decision: Decision) -> None:
+            if decision.by == "key" and decision.answer in {"yes", "no"}:
+                try:
+                    store.answer(self.root, found.argv, accepted=decision.answer == "yes")
+                except AgentError as error:
+                    self.log.append(ev.Notice(str(error)))
+
+        why = f"found in {found.source}; yes also keeps it as the check of this folder, no does not ask again"
+        return Check(found.argv, self._runner(found.argv), TIMEOUT, "always", why, proposed=True, answered=answered)
+
+    def _check_asks(self) -> Literal["always", "unseen", "never"]:
+        if self.terms.allow_check:
+            return "never"
+        return "always" if not self.terms.trusted or self.holds_unseen_edits else "unseen"
+
+    def _runner(self, argv: tuple[str, ...]) -> Callable[[Emit], Awaitable[ev.CheckDone]]:
+        async def go(emit: Emit) -> ev.CheckDone:
+            result = await self._run(argv, cwd=self.root, timeout=TIMEOUT, emit=emit)
+            return ev.CheckDone(argv, result.exit_code, result.error or result.output, result.duration)
+
+        return go
+
+    async def revert(self) -> str:
+        """Take back the batch of edits after which the check failed, and tell the model; gives what was done in words.
+
+        Raises:
+            AgentError: there is none, or a file of it was changed since; nothing was changed then.
+        """
+        batch = fold.failed_batch(self.events)
+        if batch is None:
+            raise AgentError("there is nothing to revert: no check failed after the last edit")
+        check, receipts = batch
+        plan = await self.workspace.plan_undo(receipts)
+        if blocked := [f"{step.path} {step.words}" for step in plan if step.state not in {"ready", "same"}]:
+            raise AgentError(f"not reverted: {'; '.join(blocked)}")
+        for outcome in await self.workspace.undo(plan):
+            if outcome.receipt is not None:
+                call = ToolCall(outcome.receipt.call_id, "undo", outcome.receipt.arguments)
+                self.log.append(ev.ToolDone(call, outcome.status, outcome.text, receipt=outcome.receipt))
+        paths = ", ".join(step.path for step in plan)
+        told = f"The person took back your last edits of {paths}: the files are as they were before them.\n"
+        self.log.append(ev.Notice(told + fold.check_text(check), "model"))
+        return f"reverted: {paths}"
 
     # -------------------------------------------------------------- runs
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
         """The tools offered to the model."""
-        return self.workspace.specs
-
-    def check(self) -> Check | None:
-        """The person's check for this folder, ready to run."""
-        argv = self.terms.settings.check_for(self.root)
-        if argv is None:
-            return None
-
-        async def go(emit: Emit) -> ev.CheckDone:
-            result = await self._run(argv, cwd=self.root, timeout=600.0, emit=emit)
-            output = result.error or result.output
-            return ev.CheckDone(argv, result.exit_code, output, result.duration)
-
-        asks: Literal["always", "unseen", "never"] = "unseen"
-        if self.terms.allow_check:
-            asks = "never"
-        elif not self.terms.trusted or self.holds_unseen_edits:
-            asks = "always"
-        return Check(argv, go, asks=asks)
+        return self.mode.tools(self.workspace).specs
 
     async def run(self, task: str, images: tuple[Image, ...] = ()) -> AsyncGenerator[ev.Event, None]:
         """Carry out one task, yielding its events; see `core.loop.run`.
 
         Raises:
-            ConfigError: no model has been chosen.
+            ConfigError: no model has been chosen, or a prompt file cannot be used.
         """
-        if self._model is None:
+        if self._model is None or self.profile is None:
             raise ConfigError("no model is chosen")
-        check = self.check()
-        settings = self.terms.settings
+        check, settings, mode = self.check(), self.terms.settings, self.mode
+        known = check.argv if check and not check.proposed else None
+        prompts = Prompts(self.tools, self.root, known, mode.prompt, self.terms.paths.config / "prompts")
         agent = Agent(
-            Model(self._model.author, partial(self._stream, self._model)),
-            self.workspace,
+            Model(self._model.author, partial(self._pictures.stream, self._model, lambda: self.takes_images)),
+            mode.tools(self.workspace),
             self._ask,
-            settings.limits,
+            mode.limits(settings.limits),
             self.log,
-            system_prompt(self.tools, self.root, check.argv if check else None),
+            prompts.native(),
             check,
             self.price,
             settings.on_reject,
             settings.on_deny,
+            dialect=Speech(
+                prompts.json(),
+                prompts.verbs(),
+                StepDown(fold.protocol(self.events)),
+                auto=self.profile.protocol == "auto",
+            ),
         )
         self._running = True
         try:

@@ -196,7 +196,6 @@ def test_one_shot(kind: str, server: str, tmp_path: Path) -> None:
     )
     result = json.loads(done.stdout)
     assert result["exit_code"] == done.returncode, done.stderr
-    assert result["status"] in {reason.value for reason in StopReason}
-    assert result["status"] != "failed", done.stderr
-    assert result["usage"]["output"] > 0
+    assert result["status"] in {"refused", *StopReason} - {"failed"}, done.stderr
+    assert result["usage"]["out"] > 0
     assert result["files"] == {}

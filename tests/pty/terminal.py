@@ -33,7 +33,7 @@ from tui_agent.ui.terminal import RESTORE
 ROOT = Path(__file__).parents[2]
 
 ENTER, ESC, TAB = b"\r", b"\x1b", b"\t"
-CTRL_C, CTRL_D, CTRL_J, CTRL_Q, CTRL_T, CTRL_X, CTRL_Y, CTRL_Z = (bytes([n]) for n in (3, 4, 10, 17, 20, 24, 25, 26))
+CTRL_C, CTRL_D, CTRL_J, CTRL_P, CTRL_Q, CTRL_X, CTRL_Y, CTRL_Z = (bytes([n]) for n in (3, 4, 10, 16, 17, 24, 25, 26))
 F2 = b"\x1bOQ"
 PAGE_DOWN = b"\x1b[6~"
 

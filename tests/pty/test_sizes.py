@@ -44,7 +44,7 @@ def test_too_small_says_so_and_approves_nothing(home: Home) -> None:
         t.ready().task()
         t.armed()
         t.resize(30, 8)
-        t.wait_for("too small to approve: needs", "36x10", "State a task")
+        t.wait_for("too small to approve")
         t.pump(0.6)
         t.send("y")
         t.pump(0.6)
@@ -58,7 +58,8 @@ def test_too_small_says_so_and_approves_nothing(home: Home) -> None:
 def test_a_program_that_starts_too_small_works_when_it_grows(home: Home) -> None:
     script(home)
     with Terminal(home, size=(30, 8)) as t:
-        t.wait_for("State a task")
+        t.wait_for("too small: needs 36x10")
+        t.until(lambda: "session" in kinds(home.log()), "a session")
         t.task()
         t.wait_for("too small to approve")
         for size in ((36, 10), (40, 12), (50, 12)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.pty.server import StallingServer
-from tests.pty.terminal import CTRL_C, CTRL_Y, CTRL_Z, ENTER, ESC, Home, Terminal, call, kinds, say
+from tests.pty.terminal import CTRL_C, CTRL_D, CTRL_Y, CTRL_Z, ENTER, ESC, Home, Terminal, call, kinds, say
 
 
 def test_ctrl_c_stops_a_stalled_stream_and_the_next_message_works(home: Home) -> None:
@@ -112,29 +111,39 @@ def test_quitting_while_a_turn_runs_asks_first(home: Home) -> None:
         assert home.log()[-1]["reason"] == "stopped"
 
 
+def state(t: Terminal) -> str:
+    """How the kernel sees the program: S sleeping, T stopped."""
+    return Path(f"/proc/{t.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
 def test_suspending_gives_the_terminal_back_and_fg_draws_again(home: Home) -> None:
-    home.script(say("done"))
+    home.script(say("", call("write_file", path="a.txt", content="a\n")), say("done"))
     with Terminal(home) as t:
         t.ready().send("a draft")
         t.wait_for("a draft")
-
-        def state() -> str:
-            return Path(f"/proc/{t.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-
         t.send(CTRL_Z)
-        t.until(lambda: state() == "T", "never stopped")
+        t.until(lambda: state(t) == "T", "never stopped")
         t.pump(0.05)
         t.assert_given_back()
         t.clear()  # another program drew over it
-        assert "a draft" not in t.text
         t.resize(90, 25)
-        os.kill(t.process.pid, signal.SIGCONT)
+        t.process.send_signal(signal.SIGCONT)
         t.wait_for("a draft", "Ctrl+J new line")
+        assert t.left_on()
         t.send(" goes on")
         t.wait_for("a draft goes on")
-        assert t.left_on()
-        t.send(CTRL_C)
-        t.wait_for("State a task")
-        t.send(b"\x04")
+        t.send(ENTER)
+        t.armed().wait_for("Create this file?")
+        t.process.send_signal(signal.SIGTSTP)  # with a question open
+        t.until(lambda: state(t) == "T", "never stopped")
+        t.pump(0.05)
+        t.assert_given_back()
+        t.clear()
+        t.process.send_signal(signal.SIGCONT)
+        t.wait_for("Create this file?", "y apply")
+        assert "answered" not in kinds(home.log())
+        t.armed().send("y")
+        t.wait_for("done")
+        t.ready().send(CTRL_D)
         assert t.ended() == 0
         t.assert_given_back()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pty.terminal import CTRL_J, ENTER, ESC, Home, Terminal, call, kinds, say
+from tests.pty.terminal import CTRL_J, CTRL_P, CTRL_X, ENTER, ESC, F2, Home, Terminal, call, kinds, say
 
 ARMING = 0.5
 """Seconds without a key after which a dialog listens."""
@@ -104,8 +104,11 @@ def test_resizing_and_enter_and_space_answer_nothing(home: Home) -> None:
         t.pump(0.2)
         t.send(" ")
         t.pump(0.2)
-        t.send(b"\x1b[<0;10;12M\x1b[<0;10;12m")  # a click on "y create"
-        t.pump(0.2)
+        t.send(b"\x1b[<0;3;9M\x1b[<0;3;9m")  # a click on the y of "y apply"
+        t.send(F2 + CTRL_P + CTRL_X)  # no palette over a question
+        t.armed()
+        assert t.text.splitlines()[8][2:9] == "y apply"
+        assert "Esc back" not in t.text
         assert "Create this file?" in t.text
         assert "answered" not in kinds(home.log())
         t.armed().send("n")

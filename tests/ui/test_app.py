@@ -504,3 +504,32 @@ async def test_an_app_that_ends_with_a_question_open_does_not_hang(tmp_path: Pat
             app.exit(0)
     assert isinstance(log.events[-1], ev.RunEnded)
     assert not (tmp_path / "work" / "a.txt").exists()
+
+
+@pytest.mark.parametrize(("setting", "presses"), [("single", 1), ("double", 2), ("never", 0)])
+async def test_esc_stops_as_it_is_set(tmp_path: Path, setting: str, presses: int) -> None:
+    from tui_agent.config import settings
+
+    model, _ = stalling()
+    async with running(tmp_path, model, settings=settings({"ui": {"esc_stops": setting}})) as (app, pilot):
+        await send(app, pilot, "one")
+        await until(lambda: app.talk.phase.name == "streaming")
+        for number in range(1, 4):
+            await pilot.press("escape")
+            await pilot.pause(0.05)
+            if number == presses:
+                await idle(app)
+                return
+            assert app.talk.working
+        assert presses == 0
+
+
+async def test_the_side_pane_can_be_closed_by_the_configuration(tmp_path: Path) -> None:
+    from tui_agent.config import settings
+
+    async with running(tmp_path, scripted([]), settings=settings({"ui": {"side_pane": False}})) as (app, pilot):
+        await pilot.pause()
+        assert "CHANGED" not in text_of(app)
+        await pilot.press("ctrl+t")
+        await pilot.pause()
+        assert "CHANGED" in text_of(app)

@@ -449,7 +449,7 @@ async def test_a_key_after_the_wait_does_not_undo_enter():
         for number in range(12):
             composer.feed_key(key("a", at=1000 + number / 1000))
         composer.feed_key(key("enter", "\r", at=1000.012))
-        composer.feed_key(key("b", at=1000.024))
+        composer.feed_key(key("b", at=1000.04))
         await _pilot.pause()
         assert app.sent == ["a" * 12]
         assert composer.text == "b"

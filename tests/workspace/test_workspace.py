@@ -17,7 +17,7 @@ def test_read_edit_read(desk) -> None:
     desk.put("a.py", "x = 1\n")
     assert desk.call("read_file", path="a.py").text == "[file: lines 1-1 of 1] 6 bytes\n     1\tx = 1"
     outcome = desk.call("edit_file", path="./a.py", old="x = 1", new="x = 2")
-    assert (outcome.status, outcome.text, outcome.note) == ("applied", "applied: changed a.py (+1 -1)", "+1 -1")
+    assert (outcome.status, outcome.text, outcome.note) == ("applied", "applied: changed a.py (+1 -1)", "")
     assert desk.tree() == {"a.py": b"x = 2\n"}
     receipt = outcome.receipt
     assert (receipt.tool, receipt.path, receipt.added, receipt.removed) == ("edit_file", "a.py", 1, 1)
@@ -332,7 +332,7 @@ def test_missing_files_have_similar_ones(desk) -> None:
 
 def test_plan_and_specs(desk) -> None:
     outcome = desk.call("update_plan", items=[{"status": "now", "text": "look"}])
-    assert (outcome.status, outcome.note) == ("applied", "1 steps")
+    assert (outcome.status, outcome.note) == ("applied", "")
     assert desk.asked == []
     assert desk.workspace.specs[0].name == "read_file"
 

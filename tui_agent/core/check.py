@@ -9,7 +9,7 @@ from typing import Literal
 from tui_agent.core import events as ev
 from tui_agent.core.log import digest_of
 from tui_agent.core.stage import Stage
-from tui_agent.core.types import ApprovalRequest, Ask, Emit, PolicyRequest, RunArgv, ToolCall
+from tui_agent.core.types import ApprovalRequest, Ask, Decision, Emit, PolicyRequest, RunArgv, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +17,17 @@ class Check:
     """The command that decides whether edits work; `timeout` in seconds.
 
     `run` carries it out. `asks` says when the person is asked first: "unseen" when an edit was approved
-    by a flag or a rule, so that code nobody saw would run.
+    by a flag or a rule, so that code nobody saw would run. `why` is what the question says. A `proposed` check
+    was found in the folder and is not the person's yet: it is asked for once. `answered` hears the answer.
     """
 
     argv: tuple[str, ...]
     run: Callable[[Emit], Awaitable[ev.CheckDone]]
     timeout: float = 600.0
     asks: Literal["always", "unseen", "never"] = "unseen"
+    why: str = "it would run code of this folder that nobody has seen"
+    proposed: bool = False
+    answered: Callable[[Decision], None] = lambda _: None
 
 
 def check_request(check: Check, number: int) -> ApprovalRequest:
@@ -35,7 +39,7 @@ def check_request(check: Check, number: int) -> ApprovalRequest:
         RunArgv(check.argv, check.timeout),
         PolicyRequest("check", "run", argv=check.argv),
         f"check  {' '.join(check.argv)}",
-        "it would run code of this folder that nobody has seen",
+        check.why,
     )
 
 
@@ -46,6 +50,7 @@ async def gate(check: Check, ask: Ask | None, number: int) -> AsyncGenerator[ev.
         request = check_request(check, number)
         yield ev.Asked(request.id, request.call.id, "check", request.summary, digest_of(request.effect))
         (answer,) = await ask((request,))
+        check.answered(answer)
         yield ev.Answered(answer.request_id, answer.answer, answer.reason, answer.by)
         if answer.answer != "yes":
             yield ev.Notice(f"the check was not run: {command}", "model")
@@ -56,6 +61,7 @@ async def gate(check: Check, ask: Ask | None, number: int) -> AsyncGenerator[ev.
         async for piece in stage.output():
             yield ev.CommandOutput("check", piece)
     finally:
-        result = await stage.settle(cancel=True)
+        stage.cancel()
+        result = await stage.settle()
     if result is not None:
         yield result

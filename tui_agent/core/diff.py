@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -227,8 +228,9 @@ def is_binary(base: bytes | None, new: bytes | None) -> bool:
 def mixed_endings(base: bytes | None, new: bytes | None) -> bool:
     """Whether CRLF and LF both occur in the two versions taken together, so that the ending of a line says something."""
     both = (base or b"", new or b"")
-    crlf = sum(text.count(b"\r\n") for text in both)
-    return 0 < crlf < sum(text.count(b"\n") for text in both)
+    if not any(b"\r" in text for text in both):
+        return False
+    return sum(text.count(b"\r\n") for text in both) < sum(text.count(b"\n") for text in both)
 
 
 def diff(base: bytes | None, new: bytes | None, context: int = 3) -> FileDiff:
@@ -431,16 +433,18 @@ def _anchors(
             yield
         places.append(once)
     in_old, in_new = places
-    pairs: list[tuple[int, int]] = []
+    olds: list[int] = []  # two flat lists: 200,000 pairs would keep the garbage collector busy
+    news: list[int] = []
     for count, (line, i) in enumerate(in_old.items()):
         if i >= 0 and (j := in_new.get(line, -1)) >= 0:
-            pairs.append((i, j))
+            olds.append(i)
+            news.append(j)
         if count % _UNIT_LINES == 0:
             yield
-    ends: list[int] = []  # smallest last position in `new` of a chain of each length
+    ends: list[int] = []  # the smallest last position in `new` of a chain of each length
     tips: list[int] = []  # the pair that ends it
-    back: list[int] = []
-    for k, (_, j) in enumerate(pairs):
+    back: list[int] = []  # the pair before each pair in its chain
+    for k, j in enumerate(news):
         length = bisect_left(ends, j)
         back.append(tips[length - 1] if length else -1)
         ends[length : length + 1] = [j]
@@ -449,8 +453,10 @@ def _anchors(
             yield
     k = tips[-1] if tips else -1
     while k >= 0:
-        found.append(pairs[k])
+        found.append((olds[k], news[k]))
         k = back[k]
+        if len(found) % _UNIT_LINES == 0:
+            yield
     found.reverse()
 
 
@@ -458,8 +464,8 @@ def _small_gap(a: list[bytes], old: range, b: list[bytes], new: range) -> _Match
     """Equal runs by difflib, one bounded call per unit; when the budget is spent the rest counts as replaced."""
     left, right = a[old.start : old.stop], b[new.start : new.stop]
     matcher = SequenceMatcher(None, left, right, autojunk=False)
-    places: dict[bytes, list[int]] = matcher.b2j  # type: ignore[attr-defined]  # documented, and missing in the stubs
-    cost = list(accumulate((1 + len(places.get(line, ())) for line in left), initial=0))
+    times = Counter(right)
+    cost = list(accumulate((1 + times[line] for line in left), initial=0))
     budget = _GAP_COST
     runs: list[_Match] = []
     todo = [(0, len(left), 0, len(right))]

@@ -20,6 +20,7 @@ from tui_agent.core.types import (
     ReasoningDelta,
     Receipt,
     RetryTick,
+    Spoken,
     StopReason,
     TextDelta,
     ToolCall,
@@ -49,11 +50,20 @@ class UserSaid:
 
 @dataclass(frozen=True, slots=True)
 class ModelChosen:
-    """The profile and model that answer from here on."""
+    """The profile and model that answer from here on, and the protocol that they begin with."""
 
     profile: str
     model: str
     local: bool = False
+    protocol: Spoken = "native"
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolChosen:
+    """The model is asked to act in this protocol from here on; `reason` says why, in words for the person."""
+
+    protocol: Spoken
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,7 @@ class ToolDone:
     """The end of one call: `text` is what the model is told, `note` the short result for the screen.
 
     `approved_by` is the rule, flag or key that let it happen, "" when nothing happened.
-    `duration` in seconds.
+    `duration` in seconds. `invalid`: the call itself was malformed, nothing was tried.
     """
 
     call: ToolCall
@@ -114,6 +124,7 @@ class ToolDone:
     receipt: Receipt | None = None
     duration: float = 0.0
     denied: Literal["", "person", "skip", "policy", "nobody"] = ""
+    invalid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +216,7 @@ Durable: TypeAlias = (
     SessionStarted
     | UserSaid
     | ModelChosen
+    | ProtocolChosen
     | AssistantSaid
     | Checkpoint
     | Asked

@@ -10,18 +10,22 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from tui_agent.core import events as ev
-from tui_agent.core.context import CHARACTERS_PER_TOKEN, size_of
+from tui_agent.core.context import CHARACTERS_PER_TOKEN, head_and_tail, size_of
 from tui_agent.core.guards import signature
 from tui_agent.core.types import (
     AssistantMessage,
     History,
     Message,
+    Receipt,
+    Spoken,
     StopReason,
     ToolMessage,
     Usage,
     UserMessage,
 )
 
+CHECK_HEAD, CHECK_TAIL = 1_000, 7_000
+"""Characters of a failed check's output that the model is told; errors stand at its end."""
 INTERRUPTED = "interrupted: the result of this action is unknown. Look before you try it again."
 
 AnyEvent = ev.Event | ev.Unknown
@@ -98,7 +102,13 @@ def check_text(check: ev.CheckDone) -> str:
     if check.passed:
         return f"check passed: {command}"
     how = "could not be run or did not end in time" if check.exit_code is None else f"exit {check.exit_code}"
-    return f"check FAILED ({how}): {command}\n{check.output}"
+    return f"check FAILED ({how}): {command}\n{head_and_tail(check.output, CHECK_HEAD, CHECK_TAIL)}"
+
+
+def protocol(events: Iterable[AnyEvent]) -> Spoken:
+    """The protocol in which the model of a session is asked to act."""
+    chosen = [e.protocol for e in events if isinstance(e, ev.ModelChosen | ev.ProtocolChosen)]
+    return chosen[-1] if chosen else "native"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +226,24 @@ def plan(events: Iterable[AnyEvent]) -> tuple[tuple[str, str], ...]:
             raw = (event.call.arguments or {}).get("items", ())
             items = tuple((str(i.get("status", "next")), str(i.get("text", ""))) for i in raw)
     return items
+
+
+def failed_batch(events: Sequence[AnyEvent]) -> tuple[ev.CheckDone, tuple[Receipt, ...]] | None:
+    """The newest check, when it failed and nothing was changed since, and the receipts of the batch that it judged."""
+    receipts: list[Receipt] = []
+    check: ev.CheckDone | None = None
+    for event in reversed(events):
+        if isinstance(event, ev.CheckDone):
+            if check is not None or event.passed:
+                break
+            check = event
+        elif isinstance(event, ev.AssistantSaid) and check is not None:
+            break
+        elif isinstance(event, ev.ToolDone) and event.receipt is not None:
+            if check is None and (event.receipt.path is not None or event.receipt.changed):
+                return None
+            receipts.insert(0, event.receipt)
+    return (check, tuple(receipts)) if check is not None else None
 
 
 LIMITS = {

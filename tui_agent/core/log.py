@@ -12,7 +12,7 @@ import errno
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
@@ -26,6 +26,7 @@ _NAMES: dict[str, type] = {
     "session": ev.SessionStarted,
     "user": ev.UserSaid,
     "model": ev.ModelChosen,
+    "protocol": ev.ProtocolChosen,
     "assistant": ev.AssistantSaid,
     "checkpoint": ev.Checkpoint,
     "asked": ev.Asked,
@@ -64,6 +65,10 @@ def decode(record: dict[str, Any]) -> ev.Durable | ev.Unknown:
 
 class Log(Protocol):
     """What the loop needs of a log."""
+
+    @property
+    def events(self) -> Sequence[ev.Durable | ev.Unknown]:
+        """Everything recorded so far, in order."""
 
     def append(self, event: ev.Durable) -> None:
         """Record an event. Never raises: a disk that refuses is reported by the log itself."""

@@ -1,9 +1,8 @@
 """The values that cross every border of the product.
 
-Everything here is frozen and knows nobody: no file, no terminal, no network. What a
-model said is a `Message`, what it wants is a `ToolCall`, what the person sees and
-answers is an `ApprovalRequest` and a `Decision`, what an effect really did is a
-`Receipt`. Events (what the log keeps) live in `core.events`.
+Everything here is frozen and knows nobody: no file, no terminal, no network. What a model said is a `Message`, what it
+wants is a `ToolCall`, what the person sees and answers is an `ApprovalRequest` and a `Decision`, what an effect really
+did is a `Receipt`. Events (what the log keeps) live in `core.events`.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture that goes with a message. `data` is base64, filled in when the message is sent; the log has the hash."""
+    """A picture that goes with a message. `data` is base64, filled in when it is sent; the log has the hash."""
 
     name: str
     media_type: str
@@ -101,8 +100,7 @@ History: TypeAlias = tuple[Message, ...]
 class Usage:
     """Tokens of one model call. None means unknown and is never shown as 0.
 
-    `input_tokens` is the whole prompt, cache reads and writes included; `output_tokens`
-    includes reasoning.
+    `input_tokens` is the whole prompt, cache reads and writes included; `output_tokens` includes reasoning.
     """
 
     input_tokens: int | None = None
@@ -119,6 +117,9 @@ class Usage:
 
         return Usage(*(add(getattr(self, f.name), getattr(other, f.name)) for f in fields(Usage)))
 
+
+Spoken: TypeAlias = Literal["native", "json", "verbs"]
+"""The protocol in which a model is asked to act: its server's own calls, one JSON object, or six verbs."""
 
 Finish: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "error", "unknown"]
 ErrorKind: TypeAlias = Literal["auth", "rate_limit", "context_length", "server", "network", "protocol", "bad_request"]
@@ -229,11 +230,15 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One model call: system text, history and offered tools, all provider-neutral."""
+    """One model call: system text, history and offered tools, all provider-neutral.
+
+    `schema` is the JSON Schema that the text of the reply must follow, for servers that can constrain it.
+    """
 
     system: str
     messages: History
     tools: tuple[ToolSpec, ...] = ()
+    schema: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,14 +478,19 @@ class StopReason(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one run. All positive; `max_context` in characters, `max_tokens` in tokens, `max_cost` in USD."""
+    """Bounds of one run. All positive; `max_context` in characters, `max_tokens` in tokens, `max_cost` in USD.
+
+    The `max_identical`th identical batch of calls in a row ends the run, and so does that many among the newest
+    `repeat_window` batches (1: only those in a row count).
+    """
 
     max_steps: int = 25
     max_invalid: int = 3
     max_context: int = 2_000_000
     max_tokens: int | None = None
     max_cost: float | None = None
-    max_calls: int = 32
+    max_identical: int = 3
+    repeat_window: int = 5
     command_timeout: float = 120.0
 
     def __post_init__(self) -> None:

@@ -17,6 +17,7 @@ from tui_agent.config import Loaded, load
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import AgentError, Model
 from tui_agent.demo import PROFILE
+from tui_agent.modes import MODES
 from tui_agent.paths import Paths, own_file, tilde
 from tui_agent.providers.network import Network
 from tui_agent.session import Session, Terms
@@ -209,11 +210,13 @@ class AgentApp(App[int], inherit_bindings=False):
     def converse(self, session: Session) -> None:
         """Put a session on the main screen."""
         self.main.conversation = Conversation(session, self.main.show, self.changed, self._handle_exception)
-        mode = "read" if self.loaded.broken else "ask"
+        if self.loaded.broken:
+            session.mode = MODES["read"]
         folder = session.root.name or str(session.root)
         self.main.header = replace(
-            self.main.header, folder=folder, branch=branch_of(session.root) if self.trusted else "", mode=mode
+            self.main.header, folder=folder, branch=branch_of(session.root) if self.trusted else ""
         )
+        self.main.set_class(not session.terms.settings.ui.side_pane, "-side-closed")
         self.main.refresh_state()
 
     def changed(self) -> None:

@@ -343,6 +343,8 @@ class Story:
                     self._append([Note(f"{model} ({profile}) answers from here on", "model")])
             case ev.Notice(text, title=title) if title:
                 self._append([Card(title, text)])
+            case ev.ProtocolChosen(protocol, reason):
+                self._append([Note(f"{protocol} from here on: {reason}", "protocol")])
             case ev.Notice(text, audience):
                 self._append([Note(text, "" if audience == "person" else "told the model")])
             case ev.ProviderFailed(error):

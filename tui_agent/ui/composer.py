@@ -84,8 +84,11 @@ SELECTING_KEYS = {
 }
 
 BURST_KEYS = 8
-BURST_GAP = 0.008
-"""This many keys, each this many seconds after the last, are a paste of a terminal without bracketed paste."""
+BURST_GAP = 0.02
+"""This many keys, each this many seconds after the last, are a paste of a terminal without bracketed paste.
+
+A held key repeats every 30 ms at most; much less than that, and a busy machine tears a paste apart.
+"""
 
 BURST_WAIT = 0.03
 """Seconds that Enter at the end of a burst waits for a next key, which makes it a line break."""

@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 from itertools import groupby, pairwise
 from operator import itemgetter
 
+from tui_agent.core.change import notice
 from tui_agent.core.diff import Hunk, Row, compare, is_binary, mixed_endings
 from tui_agent.core.display import sanitise
 from tui_agent.ui.wrap_view import BLOCK_LINES, Block, Line, Piece, WrapView, plain_widths, shown_pieces
@@ -43,6 +44,8 @@ class DiffView(WrapView):
         self._places: list[int] = []
         self._at = 0
         super().__init__(highest=max(text.count(b"\n") + 1 for text in (base or b"", new or b"")))
+        if base is not None and new is not None:
+            self.warns = frozenset(notice(base, new).warns) - {"binary"}  # what rows do not show
 
     # -------------------------------------------------------------- lines
 
@@ -53,7 +56,7 @@ class DiffView(WrapView):
             if hunk is not None:
                 self._skipped(hunk.old.start - (self.hunks[-1].old.stop if self.hunks else 0))
                 below = hunk.below
-                self._add(hunk)
+                yield from self._add(hunk)
             yield
         if self.binary:
             sizes = " → ".join("no file" if text is None else f"{len(text):,} bytes" for text in (self.base, self.new))
@@ -70,7 +73,7 @@ class DiffView(WrapView):
         if count > 0:
             self._note(f"···  {count:,} unchanged")
 
-    def _add(self, hunk: Hunk) -> None:
+    def _add(self, hunk: Hunk) -> Iterator[None]:
         """Append a hunk in blocks; a very long line gets a block of its own."""
         self.hunks.append(hunk)
         self.added += hunk.added
@@ -84,6 +87,7 @@ class DiffView(WrapView):
                     self._add_rows(hunk, low + 1, high)
                 if high < stop:
                     self._add_long(hunk.row(high))
+            yield
 
     def _add_rows(self, hunk: Hunk, start: int, stop: int) -> None:
         def widths() -> list[int] | None:

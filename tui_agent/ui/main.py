@@ -13,15 +13,18 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widgets import Static
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.types import ApprovalRequest, Decision
+from tui_agent.core.types import AgentError, ApprovalRequest, ConfigError, Decision
+from tui_agent.modes import following, mode
 from tui_agent.ui.actions import ACTIONS, BY_SLASH
 from tui_agent.ui.approval import ask_on_screen
 from tui_agent.ui.chrome import Footer, FooterState, Header, HeaderState, Queue, Rule
 from tui_agent.ui.composer import Composer
 from tui_agent.ui.conversation import Conversation
+from tui_agent.ui.late_modal import Outside
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.transcript import Transcript
 from tui_agent.ui.tree import FileTree
@@ -77,6 +80,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
             "ui.interrupt": self.interrupt,
             "agent.stop": lambda _: self.stop(),
             "agent.retry": self.retry,
+            "mode.cycle": self.change_mode,
+            "plan.approve": self.approve_plan,
+            "check.revert": self.revert,
             "ui.back": self.back,
             "pane.files": self.toggle_side,
             "pane.next": self.next_pane,
@@ -104,6 +110,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         yield self.composer
         yield Rule()
         yield self._footer
+        yield Static("too small: needs 36x10\nthe work goes on", id="too-small", markup=False)
 
     def on_mount(self) -> None:
         """Start with nothing waiting; the clock of the footer runs only while something goes on."""
@@ -140,6 +147,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.header = replace(
             self.header,
             changed=len(changes),
+            mode=conversation.session.mode.name,
             model=(profile.model or "") if profile else "no model",
             provider=profile.name if profile else "",
             tokens=conversation.meter.tokens,
@@ -184,17 +192,23 @@ class MainScreen(Screen[None], inherit_bindings=False):
             return await ask_on_screen(
                 self.app,
                 batch,
-                feed_key=self.composer.feed_key,
-                feed_paste=lambda event: self.composer.feed_paste(event.text),
-                on_footer=self._dialog_footer,
+                outside=self.outside(),
                 after=" ".join(check.argv) if check else "",
                 where="not sandboxed",
-                free_rows=self.composer.size.height + 3,
             )
         finally:
             self._dialog_footer("")
             self.header = replace(self.header, question=False)
             self._header.state = self.header
+
+    def outside(self) -> Outside:
+        """What a question needs from this screen: the composer for what is not an answer, the footer."""
+        return Outside(
+            lambda event: _nothing(self.composer.feed_key(event)),
+            lambda event: self.composer.feed_paste(event.text),
+            self._dialog_footer,
+            free_rows=lambda tight: self.composer.size.height + (2 if tight else 3),
+        )
 
     def _dialog_footer(self, text: str) -> None:
         self._dialog = text
@@ -283,8 +297,13 @@ class MainScreen(Screen[None], inherit_bindings=False):
             self.toggle_side("")
         elif not self.composer.has_focus:
             self.composer.focus()
-        elif self.working and (self.retrying or self.again("Esc again stops")):
+        elif self.working and (self.retrying or self.esc_stops()):
             self.stop()
+
+    def esc_stops(self) -> bool:
+        """Whether this Esc stops the turn, as the person has set it."""
+        setting = self.conversation.session.terms.settings.ui.esc_stops if self.conversation else "never"
+        return setting == "single" or (setting == "double" and self.again("Esc again stops"))
 
     def again(self, words: str) -> bool:
         """True for the second press within two seconds; the first one says what the next does."""
@@ -315,6 +334,46 @@ class MainScreen(Screen[None], inherit_bindings=False):
             self.composer.load("")
             self.conversation.send(text)
 
+    def change_mode(self, name: str) -> None:
+        """To the mode of this name, else to the next of the cycle."""
+        if (conversation := self.conversation) is None:
+            return
+        try:
+            conversation.session.enter(mode(name) if name else following(conversation.session.mode))
+        except ConfigError as error:
+            self.notify(str(error), markup=False)
+            return
+        conversation.catch_up()
+        self.refresh_state()
+
+    def approve_plan(self, _: str) -> None:
+        """The plan on the screen is what the person wants: leave mode plan and let it be carried out."""
+        if (conversation := self.conversation) is None or conversation.working:
+            return
+        try:
+            words = conversation.session.approve_plan()
+        except AgentError as error:
+            self.notify(str(error), markup=False)
+            return
+        conversation.catch_up()
+        conversation.send(words)
+        self.refresh_state()
+
+    def revert(self, _: str) -> None:
+        """Take back the batch after which the check failed; a turn that runs ends first."""
+        if self.conversation is not None:
+            self.run_worker(self._revert(self.conversation), name="revert", exclusive=True, group="revert")
+
+    async def _revert(self, conversation: Conversation) -> None:
+        await conversation.stop()
+        try:
+            done = await conversation.session.revert()
+        except AgentError as error:
+            self.notify(str(error), markup=False)
+            return
+        conversation.note(done)
+        self.refresh_state()
+
     def toggle_side(self, _: str) -> None:
         """Show or hide the pane beside the transcript; where it covers the transcript it takes the focus."""
         self.toggle_class("-side-closed" if self.has_class("-wide") else "-side-open")
@@ -328,6 +387,10 @@ class MainScreen(Screen[None], inherit_bindings=False):
         if text := self.transcript.answer:
             self.app.copy_to_clipboard(text)
             self.notify("The last answer is copied.", markup=False)
+
+
+def _nothing(_: object) -> None:
+    """A question does not care whether the composer could use a key."""
 
 
 def phase_words(phase: ev.Phase, seconds: float, silent: float = 0.0) -> str:

@@ -35,9 +35,9 @@ def trust_text(root: str, entries: Sequence[str], *, allowed: bool) -> Text:
         text.append("It adds no configuration of its own.\n", "dim")
     text.append("\nTrusted: its config counts, your check for it runs after edits,\n")
     text.append("and test commands you allowed run without a question.\n")
-    text.append("Restricted: reading and editing work, every program is asked.\n\n")
+    text.append("Restricted: reading and editing work, every program is asked.\n")
     if not allowed:
-        text.append("A home folder cannot be trusted; open the project's own folder.\n\n", "bold")
+        text.append("A home folder cannot be trusted; open the project's own folder.\n", "bold")
     return text
 
 

@@ -37,6 +37,8 @@ Numbers: TypeAlias = Literal["both", "one", "sign", "none"]
 BLOCK_LINES = 512
 SLICE = 0.008
 """Seconds of work between two turns of the event loop."""
+SHOW_EVERY = 0.1
+"""Seconds between two pictures of a view that is still being measured."""
 CACHED_LINES = 1_000
 _PLAIN = bytes(range(0x20, 0x7F)) + b"\n\r\t"
 
@@ -205,6 +207,8 @@ class WrapView(ScrollView, can_focus=False):
         """Whether a line has escaped or padded parts: then the end must be seen before it may be approved."""
         self.rows = 0
         """The height of everything measured so far."""
+        self.drawn = 0
+        """How many rows were drawn, ever: tells a bench when something new is on screen."""
         self._numbers = numbers
         self._digits = max(3, len(str(highest)))
         self._blocks: list[Block] = []
@@ -216,6 +220,7 @@ class WrapView(ScrollView, can_focus=False):
         self._drawn: dict[tuple[int, int], tuple[list[Strip], bool]] = {}
         self._styles: dict[tuple[str, str], Style] = {}
         self._telling = False
+        self._shown_at = 0.0
 
     def produce(self) -> Iterator[None]:
         """Append blocks by `add_block`; yield after each unit of work."""
@@ -280,10 +285,18 @@ class WrapView(ScrollView, can_focus=False):
         block.rows_seen.clear()
 
     def _work(self) -> bool:
-        """Work for one slice and show the result; False when everything is done."""
-        stop = monotonic() + SLICE
-        while (more := self._step()) and monotonic() < stop:
+        """Work for one slice; False when everything is done. What is new is shown now and then, not each time."""
+        start = monotonic()
+        screen, before = self.app.size.height, self.rows
+        while (more := self._step()) and monotonic() < start + SLICE:
             pass
+        fuller = min(before, screen) < min(self.rows, screen)
+        if fuller or not more or start - self._shown_at >= SHOW_EVERY:
+            self._shown_at = start
+            self._show()
+        return more
+
+    def _show(self) -> None:
         self.virtual_size = Size(self._columns, self.rows)
         if self._anchor is not None and self._anchor[0] < len(self._tops):
             number, index = self._anchor
@@ -292,10 +305,9 @@ class WrapView(ScrollView, can_focus=False):
         self.end_seen |= self.complete and not self.rows
         self.refresh()
         self._tell_soon()
-        return more
 
     async def _finish(self) -> None:
-        while self._work():  # noqa: ASYNC110 - a slice of work, then everybody else's turn
+        while self._work():  # noqa: ASYNC110 - this is not waiting for anything, it gives way
             await asyncio.sleep(0)
 
     def on_resize(self, event: events.Resize) -> None:
@@ -328,6 +340,7 @@ class WrapView(ScrollView, can_focus=False):
         place = self._locate(row)
         if place is None:
             return Strip.blank(self._columns, self.rich_style)
+        self.drawn += 1
         number, index, nth = place
         strips, counted = self._draw(number, index)
         new = self._blocks[number].saw(index, nth) if counted else 0

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from tui_agent.core.types import AgentError, Image
+from tui_agent.core.types import AgentError, Delta, Image, Model, Request, UserMessage
 from tui_agent.workspace.files import sha256
+from tui_agent.workspace.receipts import Blobs
 
 MAX_BYTES: Final = 3_750_000
 """Bytes of one picture: 5 MB as base64, the least that vendors take."""
@@ -63,6 +66,45 @@ def read(names: Iterable[str], root: Path, home: Path) -> list[tuple[Image, byte
     if len(pictures) > MAX_IMAGES:
         raise AgentError(f"{len(pictures)} pictures are too many for one message; {MAX_IMAGES} can be sent")
     return pictures
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """The pictures of a session: their bytes lie beside the log, the history names them by their hash."""
+
+    blobs: Blobs
+
+    def attach(self, names: Iterable[str], root: Path, home: Path, blind: str = "") -> tuple[Image, ...]:
+        """Read and keep the pictures with these names. `blind` is the name of a model that takes none.
+
+        Raises:
+            AgentError: one of them cannot be sent; one sentence says which and why.
+        """
+        found = read(names, root, home)
+        if found and blind:
+            raise AgentError(f"{blind} takes no pictures: choose another with /model, or leave out {found[0][0].name}")
+        for image, data in found:
+            if fault := self.blobs.put(data):
+                raise AgentError(f"the picture {image.name} cannot be kept: {fault}")
+        return tuple(image for image, _ in found)
+
+    def stream(self, model: Model, takes: Callable[[], bool | None], request: Request) -> AsyncIterator[Delta]:
+        """Stream a reply to a request with the bytes of its pictures put in; a model that takes none gets their names."""
+        if any(isinstance(message, UserMessage) and message.images for message in request.messages):
+            keep = takes() is not False
+            messages = tuple(self._filled(m, keep=keep) if isinstance(m, UserMessage) else m for m in request.messages)
+            request = replace(request, messages=messages)
+        return model.stream(request)
+
+    def _filled(self, message: UserMessage, *, keep: bool) -> UserMessage:
+        sent, words = [], [message.text]
+        for image in message.images:
+            data = self.blobs.get(image.sha) if keep else None
+            if data is None:
+                words.append(f"[the picture {image.name} is left out]")
+            else:
+                sent.append(replace(image, data=base64.b64encode(data).decode()))
+        return UserMessage("\n".join(words), tuple(sent))
 
 
 def _read(name: str, root: Path, home: Path) -> tuple[Image, bytes]:

@@ -1,0 +1,40 @@
+"""Promises of the acceptance list about one task that no other test names (docs/acceptance.md)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Shell
+from tests.cli.server import Calls, Text, serving
+from tests.cli.test_questions import EDIT, QUESTION, seated
+
+
+def test_the_first_line_says_who_answers_and_where(shell: Shell) -> None:
+    with serving(Text("ok")) as server:
+        shell.use(server.url)
+        first = shell.run("-p", "hi").err.splitlines()[0]
+    assert first == f"tui-agent  local/m  in {shell.work}  mode ask  folder not trusted"
+
+
+def test_a_call_is_one_short_line_whatever_its_arguments(shell: Shell) -> None:
+    with serving(Calls((("search", {"text": "needle" * 1000}),)), Text("ok")) as server:
+        shell.use(server.url)
+        told = shell.run("-p", "look").err
+        quiet = shell.run("-q", "-p", "look").err
+    (line,) = [line for line in told.splitlines() if "needle" in line]
+    assert len(line) < 200
+    assert "needle" not in quiet
+
+
+@pytest.mark.parametrize("letter", [b"n", b"s"])
+def test_the_end_of_input_at_the_reason_means_no_reason(shell: Shell, letter: bytes) -> None:
+    with serving(EDIT, Text("All right.")) as server:
+        shell.use(server.url)
+        with seated(shell, "-p", "write") as seat:
+            seat.until(QUESTION)
+            seat.type(letter + b"\n")
+            seat.until(QUESTION, 2)
+            seat.type(b"\x04")
+            assert seat.end() == 3
+    assert server.told() == ["user rejected the change" if letter == b"n" else "user skipped"]
+    assert not (shell.work / "a.txt").exists()

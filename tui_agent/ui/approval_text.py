@@ -1,0 +1,228 @@
+"""An approval request in words: title, summary, warnings, keys, and the view that shows all of it.
+
+Pure functions on what will be executed; every outside text passes the sanitiser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from tui_agent.core.display import Shown, sanitise
+from tui_agent.core.types import (
+    Answer,
+    Effect,
+    ListFiles,
+    ReadFile,
+    RunArgv,
+    RunScript,
+    SearchText,
+    SetPlan,
+    WriteBytes,
+)
+from tui_agent.ui.diff_view import DiffView
+from tui_agent.ui.wrap_view import TextView, WrapView
+
+_DIM = "dim"
+_WARNING = "$text-warning"
+_ESCAPE = "bold reverse $text-warning"
+_WARNS = {
+    "bidi": "text that changes direction",
+    "combining": "stacked marks",
+    "control": "control characters",
+    "edge-space": "blanks at an end",
+    "invalid": "bytes that are no text",
+    "invisible": "invisible characters",
+    "line-endings": "line endings",
+    "long": "very long",
+    "mixed-script": "letters of mixed scripts",
+    "multi-line": "several lines",
+    "non-ascii-space": "unusual blanks",
+    "padding": "blanks that push text away",
+    "userinfo": "a user name in the address",
+    "whitespace-only": "only white space differs",
+}
+
+
+NOTHING = Shown(())
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A request in the dialog's words. `what` is sanitised, the rest is our own text."""
+
+    title: str
+    verb: str
+    yes: str
+    what: Shown = NOTHING
+    facts: str = ""
+    expected: frozenset[str] = frozenset()
+    """Marks of the sanitiser that say nothing here."""
+
+
+def subject(effect: Effect) -> Subject:
+    """Describe what an effect will do."""
+    match effect:
+        case WriteBytes(path=path, base=base, new=new):
+            what = sanitise(path, "path")
+            if base is None:
+                return Subject("Create this file?", "create", "apply", what)
+            if new is None:
+                return Subject("Delete this file?", "delete", "delete", what)
+            return Subject("Apply this edit?", "edit", "apply", what)
+        case RunArgv(timeout=timeout):
+            return Subject(
+                "Run this command?",
+                "run",
+                "run",
+                facts=f"no shell · at most {timeout:g} s",
+                expected=frozenset({"long"}),
+            )
+        case RunScript(timeout=timeout):
+            facts = f"by /bin/sh · at most {timeout:g} s"
+            return Subject(
+                "Run this shell script?", "shell", "run", facts=facts, expected=frozenset({"multi-line", "long"})
+            )
+        case ReadFile():
+            return Subject("Read this file?", "read", "allow")
+        case ListFiles():
+            return Subject("List this folder?", "list", "allow")
+        case SearchText(path=path):
+            return Subject("Search here?", "search", "allow", sanitise(path, "path"))
+        case SetPlan():
+            return Subject("Accept this plan?", "plan", "accept")
+    raise TypeError(f"no dialog for {effect!r}")
+
+
+def body(effect: Effect) -> WrapView:
+    """The view that shows all of an effect."""
+    match effect:
+        case WriteBytes(base=base, new=new):
+            return DiffView(base, new)
+        case RunArgv(argv=argv):
+            return TextView(sanitise(argv, "argv"))
+        case RunScript(script=script):
+            return TextView(sanitise(script, "command"), "one")
+        case SearchText(text=text):
+            return TextView(sanitise(text, "text"))
+        case SetPlan(items=items):
+            return TextView(sanitise("\n".join(f"{status}: {text}" for status, text in items), "text"))
+        case ReadFile(path=path) | ListFiles(path=path):
+            return TextView(sanitise(path, "path"))
+    raise TypeError(f"no dialog for {effect!r}")
+
+
+def may_approve(view: WrapView) -> bool:
+    """Whether enough was on screen for `y` to mean anything."""
+    return view.complete and (view.end_seen or not must_see_end(view))
+
+
+def one_line(text: str) -> Shown:
+    """An outside text on one line."""
+    return sanitise(" ".join(text.split()), "text")
+
+
+def styled(shown: Shown, style: str = "") -> Content:
+    """A sanitised text; what stands for something else looks different."""
+    return Content.assemble(*((span.text, style if span.style == "plain" else _ESCAPE) for span in shown.spans))
+
+
+def flow(parts: list[Content], width: int, gap: str = "   ") -> list[Content]:
+    """Set parts in lines of at most `width` cells; a part that is longer continues on the next line."""
+    lines: list[Content] = []
+    for part in filter(None, parts):
+        if lines and lines[-1].cell_length + len(gap) + part.cell_length <= width:
+            lines[-1] = Content.assemble(lines[-1], gap, part)
+            continue
+        lines += part.fold(width) if part.cell_length > width else [part]
+    return lines
+
+
+def seen_line(view: WrapView, *, again: bool) -> str:
+    """What of a request has been on screen, in words."""
+    unseen = view.total - view.seen
+    if not view.complete:
+        return "comparing…"
+    if again and unseen:
+        return f"y again: {unseen:,} of {view.total:,} not seen"
+    if must_see_end(view) and not view.end_seen:
+        return "PgDn to see the end"
+    if not view.total:
+        return ""
+    lines = "line" if view.total == 1 else "lines"
+    if not unseen:
+        return f"all {view.total:,} changed {lines} shown" if view.total > 1 else "the changed line is shown"
+    return f"{view.seen:,} of {view.total:,} changed {lines} seen"
+
+
+def must_see_end(view: WrapView) -> bool:
+    """Whether `y` waits until the end was on screen: for all but plain diffs."""
+    return view.full_view or not isinstance(view, DiffView)
+
+
+def reason_lines(reason: str, width: int, *, room: int) -> list[Content]:
+    """What the model said it wants, in at most `room` lines."""
+    if not reason.strip():
+        return []
+    lines = Content.assemble(("model: ", _DIM), styled(one_line(reason), _DIM)).wrap(width)
+    if len(lines) <= room:
+        return lines
+    return [*lines[: room - 1], Content.assemble(lines[room - 1][: width - 1], "…")]
+
+
+def summary_lines(asked: Subject, view: WrapView, where: str, width: int) -> list[Content]:
+    """What will happen to what: for a diff with the counts of the whole change and the position in it."""
+    parts = [Content.styled(asked.verb, _DIM), styled(asked.what, "bold")]
+    if isinstance(view, DiffView):
+        more = "" if view.complete else "…"
+        counts = (f"+{view.added:,}{more}", "$text-success"), " ", (f"-{view.removed:,}{more}", "$text-error")
+        parts.append(Content.assemble(*counts))
+        if view.hunks:
+            parts.append(Content.styled(f"hunk {view.hunk}/{len(view.hunks)}{more}", _DIM))
+    else:
+        parts += [Content.styled(asked.facts, _DIM), styled(one_line(where), _DIM)]
+    return flow(parts, width)
+
+
+def warning_lines(floors: Iterable[str], warns: Iterable[str], width: int) -> list[Content]:
+    """Why to look closely: reasons of the mechanism, then what the sanitiser found."""
+    parts = [styled(one_line(floor), _WARNING) for floor in floors]
+    parts += [Content.styled(_WARNS.get(name, name), _WARNING) for name in sorted(warns)]
+    return flow([Content.styled("look closely:", _WARNING), *parts], width) if parts else []
+
+
+def info_lines(view: WrapView, after: str, width: int, *, again: bool) -> list[Content]:
+    """What was on screen, and what runs after applying."""
+    parts = [Content.styled(seen_line(view, again=again), _WARNING if again else _DIM)]
+    if after:
+        parts.append(styled(one_line(f"after applying: {after}"), _DIM))
+    return flow(parts, width)
+
+
+def keys_line(keys: Iterable[tuple[str, str]], width: int, *, dead: str = "") -> list[Content]:
+    """Keys with what they do; one that does not work now is dim."""
+    bright = "bold $text-accent"
+    parts = [Content.assemble((key, _DIM if key == dead else bright), f" {label}") for key, label in keys]
+    return flow(parts, width)
+
+
+def key_lines(view: WrapView, yes: str, width: int, *, armed: bool) -> list[Content]:
+    """The keys that work now; as many lines of `wait…` while the dialog is deaf."""
+    narrow = width < 48
+    keys = [("y", yes), ("n", "no…" if narrow else "no, say why"), ("s", "skip"), ("Esc", "no and stop")]
+    if isinstance(view, DiffView) and len(view.hunks) > 1:
+        keys.append(("] [", "hunk"))
+    if view.max_scroll_y:
+        keys.append(("PgDn", "more") if narrow else ("PgUp PgDn", "scroll"))
+    if not narrow:
+        keys.append(("z", "full"))
+    lines = keys_line(keys, width, dead="" if may_approve(view) else "y")
+    return lines if armed else [Content.styled("wait…", _DIM), *[Content("")] * (len(lines) - 1)]
+
+
+def field_lines(answer: Answer, width: int) -> list[Content]:
+    """The keys of the reason field."""
+    word = "no" if answer == "no" else "skip"
+    return keys_line([("Enter", f"{word}, with this reason or none"), ("Esc", "back")], width)
