@@ -18,7 +18,7 @@ import ssl
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
@@ -103,6 +103,7 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
         body = wire.build(request.messages, profile, request.tools, system=request.system, vendor=vendor)
         begun = False
         end = ReplyEnd()
+        _trace(call, {"request": call.url.partition("?")[0], "try": attempt, **_outline(body)})
         try:
             async with aclosing(_attempt(call, body)) as deltas:
                 async for delta in deltas:
@@ -120,6 +121,7 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
                 yield RetryTick(attempt, 0.0, _left_out(refused.error, name))
                 continue
             end = ReplyEnd(error=refused.error)
+        _trace(call, {"reply": end.finish, "usage": end.usage, "error": end.error})
         if end.error is None or begun or not end.error.retryable or attempt >= tries:
             yield end
             return
@@ -178,6 +180,17 @@ async def _body(chunks: Any, decoder: Decoder, limits: _Limits) -> AsyncGenerato
                     limits.progressed()
                     for delta in out:
                         yield delta
+
+
+def _outline(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A request without what was said in it: lists and the system text as counts."""
+    return {name: len(value) if name in {"messages", "tools", "system"} else value for name, value in body.items()}
+
+
+def _trace(call: _Call, record: Mapping[str, Any]) -> None:
+    if call.network.trace is not None:
+        values = {name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value for name, value in record.items()}
+        call.network.trace(errors.redact(json.dumps(values, ensure_ascii=False, default=str), call.secrets))
 
 
 def _left_out(error: ProviderError, name: str) -> ProviderError:

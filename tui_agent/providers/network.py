@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -22,6 +23,8 @@ class Network:
 
     offline: bool = False
     contacted: dict[str, int] = field(default_factory=dict)
+    trace: Callable[[str], None] | None = None
+    """Told each request without what was said, and how its reply ended, as one line of JSON without keys."""
 
     def permit(self, url: str) -> None:
         """Refuse an address that may not be reached, before anything is sent.

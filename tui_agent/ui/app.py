@@ -29,6 +29,7 @@ from tui_agent.ui.found import Look, Servers, look_around
 from tui_agent.ui.leader import Leader
 from tui_agent.ui.main import Handler, MainScreen
 from tui_agent.ui.palette import Palette, PaletteItem
+from tui_agent.ui.reports import Reports
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.switching import Switching
 from tui_agent.ui.terminal import guard, patch_keys
@@ -86,7 +87,9 @@ class AgentApp(App[int], inherit_bindings=False):
         self.begin = start
         self.loaded = Loaded(start.ready.terms.settings) if start.ready else load(start.user_file)
         self.trusted = start.ready is not None and start.ready.terms.trusted
-        self.switching = Switching(self)
+        self.switching, self.reports = Switching(self), Reports(self)
+        self.project_file: Path | None = None
+        """The configuration of the folder, when it is trusted."""
         self.tried = ""
         """How the first run's choice was tried, for the transcript."""
         handlers: dict[str, Handler] = {
@@ -96,8 +99,11 @@ class AgentApp(App[int], inherit_bindings=False):
             "provider.switch": self.switching.provider,
             "model.switch": self.switching.model,
             "model.effort": self.switching.effort,
-            "session.tokens": self.switching.tokens,
-            "session.privacy": self.switching.privacy,
+            "session.tokens": self.reports.tokens,
+            "session.privacy": self.reports.privacy,
+            "config.show": self.reports.config,
+            "config.reload": self.reports.reload,
+            "session.debug": self.reports.debug,
             "ui.redraw": self.redraw,
             "app.suspend": lambda _: self.action_suspend_process(),
             "app.quit": self.quit,
@@ -167,7 +173,8 @@ class AgentApp(App[int], inherit_bindings=False):
                 self.notify(str(error), severity="error", markup=False)
                 known = replace(known, trusted=answer == "trust")
         self.trusted = known.trusted
-        self.loaded = load(self.begin.user_file, known.entries.get("config"))
+        self.project_file = known.entries.get("config")
+        self.loaded = load(self.begin.user_file, self.project_file)
         return True
 
     async def first_profile(self) -> Profile | None:
@@ -192,7 +199,7 @@ class AgentApp(App[int], inherit_bindings=False):
         self.tried = chosen.word
         if chosen.name == DEMO:
             return PROFILE
-        self.loaded = load(begin.user_file)
+        self.loaded = load(begin.user_file, self.project_file)
         return self.loaded.settings.profiles.get(chosen.name)
 
     def terms(self) -> Terms:

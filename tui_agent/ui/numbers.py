@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
@@ -92,6 +92,14 @@ def _cost(chosen: ev.ModelChosen, totals: fold.Totals, profile: Profile | None) 
     if totals.cost is None:
         return f"unknown: a reply was not counted  ({rates(pricing)})"
     return f"${totals.cost:.6f}  ({rates(pricing)})"
+
+
+def config_report(files: Mapping[str, bool], profiles: Sequence[str], active: str) -> str:
+    """Which files of the configuration were read, the names of the profiles, and the one that answers."""
+    rows = [f"{name}  ({'loaded' if there else 'absent'})" for name, there in files.items()]
+    rows.append(f"profiles: {', '.join(profiles) or 'none'}")
+    rows.append(f"active: {active or 'none'}")
+    return "\n".join(rows)
 
 
 def privacy_report(contacted: Mapping[str, int], *, offline: bool) -> str:

@@ -19,7 +19,7 @@ from tui_agent.providers import inspect, list_models
 from tui_agent.session import asked_window
 from tui_agent.ui.first_run import DEMO
 from tui_agent.ui.found import GOOD_WINDOW
-from tui_agent.ui.numbers import privacy_report, size, thousands, tokens_report
+from tui_agent.ui.numbers import size, thousands
 from tui_agent.ui.palette import Palette, PaletteItem
 
 if TYPE_CHECKING:
@@ -181,7 +181,8 @@ class Switching:
             info = profile_info(profile)
             if today.profile == profile and app.session.info is not None:
                 info = app.session.info
-            title = f"{profile.name}  {profile.model}" if profile.model else profile.name
+            now = today.profile is not None and today.profile.name == profile.name
+            title = "  ".join(filter(None, (profile.name, profile.model, "(now)" if now else "")))
             items.append(
                 PaletteItem(
                     profile.name, title, hint(info, profile, today), "PROVIDER", note=note(info, profile, today)
@@ -275,18 +276,3 @@ class Switching:
         elif fits(info, app.talk.meter.tokens) == "too small":
             app.talk.note(note(info, profile, self.today()), "Too long for the model's window")
         app.main.refresh_state()
-
-    # -------------------------------------------------------------- telling
-
-    def tokens(self, _: str) -> None:
-        """Tokens and cost of the session, in the transcript."""
-        app = self._app
-        if app.main.conversation is not None:
-            profiles = dict(app.loaded.settings.profiles)
-            app.talk.note(tokens_report(app.session.events, profiles))
-
-    def privacy(self, _: str) -> None:
-        """Every host that was contacted, in the transcript."""
-        network = self._app.begin.network
-        if self._app.main.conversation is not None:
-            self._app.talk.note(privacy_report(network.contacted, offline=network.offline))
