@@ -58,6 +58,12 @@ def test_a_type_by_any_of_its_names(word: str, kind: str) -> None:
     assert profile("x", {"type": word}).type == kind
 
 
+@pytest.mark.parametrize("table", [{"endpoint": ""}, {"type": "", "endpoint": ""}, {"model": "m"}])
+def test_a_profile_without_type_never_gets_a_vendors_address_or_key(table: dict[str, object]) -> None:
+    made = profile("x", table)
+    assert (made.endpoint, made.api_key_env, made.wire) == (None, None, "openai-chat")
+
+
 def test_an_unknown_type_is_refused_with_a_suggestion() -> None:
     with pytest.raises(ConfigError, match="did you mean mistral"):
         profile("x", {"type": "mistrall"})

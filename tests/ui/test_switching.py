@@ -234,6 +234,17 @@ async def test_models_come_from_the_server_with_the_one_in_use_first(tmp_path: P
             await until(lambda: app.session.profile is not None and app.session.profile.model == "qwen")
 
 
+async def test_the_provider_in_use_is_marked(tmp_path: Path) -> None:
+    table = {"type": "ollama", "model": "qwen", "window": 8192}
+    async with running(tmp_path, scripted([]), {"first": {"model": "m1"}, "ollama": table}) as (app, pilot):
+        await send(app, pilot, "/provider")
+        await until(lambda: isinstance(app.screen, Palette))
+        await pilot.pause()
+        rows = text_of(app).splitlines()
+        assert [" (now) " in row for row in rows if "first  m1" in row or "ollama  qwen" in row] == [True, False]
+        assert any("ollama  qwen" in row and "8k" in row and "local" in row for row in rows)
+
+
 async def test_effort_is_sent_from_the_next_message_on(tmp_path: Path) -> None:
     with serving(ollama_fake()) as fake:
         table = {"type": "ollama", "endpoint": fake.url, "model": "qwen"}

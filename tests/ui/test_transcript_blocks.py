@@ -34,6 +34,7 @@ from tui_agent.core.types import (
     StopReason,
     TextDelta,
     ToolCall,
+    Usage,
 )
 from tui_agent.ui.blocks import Story, amount, seconds
 from tui_agent.ui.heights import Heights
@@ -177,6 +178,19 @@ def test_an_error_card_says_what_why_and_what_next() -> None:
     ]
     with_profile = screen(ModelChosen("cloud", "m"), ProviderFailed(ProviderError("auth", "It is empty.")))
     assert with_profile[0] == "  ▌ No usable key at cloud"
+
+
+def test_the_end_of_a_turn_says_what_that_turn_took() -> None:
+    def turn(usage: Usage | None, cost: float | None) -> list[object]:
+        said = AssistantSaid(AssistantMessage("ok"), usage=usage, cost=cost)
+        return [UserSaid("go"), said, RunEnded(StopReason.COMPLETED, steps=1)]
+
+    first = screen(*turn(Usage(9000, 60), 0.0123))
+    both = screen(*turn(Usage(9000, 60), 0.0123), *turn(Usage(500, 7), 0.0))
+    unknown = screen(*turn(None, None))
+    assert first[-1] == "  completed  1 step  9.0k in, 60 out  $0.0123"
+    assert both[-1] == "  completed  1 step  500 in, 7 out"
+    assert unknown[-1] == "  completed  1 step"
 
 
 def test_a_notice_with_a_title_is_a_card() -> None:

@@ -189,7 +189,10 @@ def _outline(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _trace(call: _Call, record: Mapping[str, Any]) -> None:
     if call.network.trace is not None:
-        values = {name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value for name, value in record.items()}
+        values = {
+            name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+            for name, value in record.items()
+        }
         call.network.trace(errors.redact(json.dumps(values, ensure_ascii=False, default=str), call.secrets))
 
 

@@ -228,6 +228,9 @@ class ChatReader:
         if "x_groq" in value and isinstance(value["x_groq"], dict):
             self._count(value["x_groq"].get("usage"))
         if isinstance(choices, list):
+            if not choices and value.get("object") == "chat.completion":
+                said = json.dumps(value, ensure_ascii=False)[:300]
+                raise protocol_fault(f"the answer holds no message: {said}", retryable=True)
             for choice in choices:
                 if isinstance(choice, dict) and not choice.get("index"):
                     self._choice(choice, out)

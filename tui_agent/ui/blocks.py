@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tui_agent.core import events as ev
+from tui_agent.core import fold
 from tui_agent.core.display import Sanitiser, sanitise
 from tui_agent.core.types import ProviderError, ReasoningDelta, RetryTick, StopReason, TextDelta, ToolCall
 from tui_agent.ui.lines import marked
@@ -243,14 +244,23 @@ def failed(error: ProviderError, profile: str = "") -> Card:
     return Card(title + where + status, error.message, after)
 
 
-def ended(event: ev.RunEnded) -> Note:
-    """The line of a run's end: never more than was verified."""
+def ended(event: ev.RunEnded, turn: fold.Totals | None = None) -> Note:
+    """The line of a run's end: never more than was verified. `turn` is what it took."""
     label, style = ENDINGS.get(event.reason, (f"stopped: {event.reason.value.replace('_', ' ')}", "strong"))
     if event.reason is StopReason.UNVERIFIED and not event.detail:
         label += " (no check)"
     detail = "" if event.reason is StopReason.FAILED else event.detail  # the card before it says it
     steps = f"{event.steps} step{'s' if event.steps != 1 else ''}" if event.steps else ""
-    return Note("  ".join(part for part in (detail, steps) if part), label, style)
+    return Note("  ".join(part for part in (detail, steps, took(turn or fold.Totals())) if part), label, style)
+
+
+def took(turn: fold.Totals) -> str:
+    """Tokens sent and received in a turn, and its price when it is known and not nothing."""
+    sent, received = turn.usage.input_tokens, turn.usage.output_tokens
+    if sent is None and received is None:
+        return ""
+    counts = ["?" if count is None else amount(count) for count in (sent, received)]
+    return f"{counts[0]} in, {counts[1]} out" + (f"  ${turn.cost:.4f}" if turn.cost else "")
 
 
 # ------------------------------------------------------------------ the fold
@@ -279,6 +289,7 @@ class Story:
         self._writing: Block | None = None
         self._models = 0
         self._profile = ""
+        self._turn = fold.Totals()
         self._recovered = False
         """The open reply is known from a checkpoint only: its process died."""
 
@@ -319,6 +330,7 @@ class Story:
         self._writing = None
         match event:
             case ev.UserSaid(text, images):
+                self._turn = fold.Totals()
                 if self._recovered:
                     self._leave_reply()
                 self._pending = {id_: action for id_, action in self._pending.items() if action.word != ASKING}
@@ -353,7 +365,7 @@ class Story:
             case ev.RunEnded():
                 self._leave_reply()
                 self._pending.clear()
-                self._append([ended(event)])
+                self._append([ended(event, self._turn)])
             case ev.Unknown(kind):
                 self._append([Note(kind, "record of a newer version")])
             case _:
@@ -385,6 +397,7 @@ class Story:
             self._thought = 0
 
     def _said(self, event: ev.AssistantSaid) -> None:
+        self._turn = fold.add(self._turn, event)
         text = event.message.text
         reasoning = [Thought(len(event.message.reasoning))] if event.message.reasoning else []
         counted = [block for block in self.blocks[self.settled : self.settled + 1] if isinstance(block, Thought)]
