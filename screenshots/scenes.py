@@ -336,9 +336,9 @@ async def _models(app: AgentApp, pilot: Pilot[int]) -> None:
 async def _numbers(app: AgentApp, _pilot: Pilot[int]) -> None:
     tell(app, *STORY, *ENDING)
     app.session.info = ModelInfo("qwen3-coder:30b", 32_768, tools=True)
-    app.switching.tokens("")
+    app.reports.tokens("")
     app.begin.network.record("http://127.0.0.1:8080/v1")
-    app.switching.privacy("")
+    app.reports.privacy("")
     app.main.refresh_state()
 
 

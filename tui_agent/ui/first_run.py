@@ -349,7 +349,7 @@ class FirstRun(ModalScreen[Chosen | None]):
             self._wait(f"Install it, then in another terminal:\n  {preset['start']}\n  {preset['get']}")
             return
         self.say(
-            f"{row.needs} is not set in this shell.\nEsc, then: export {row.needs}=…  and start again.\n"
+            f"{row.needs} is not set in this shell.\nEsc, export {row.needs}=…, start again.\n"
             f"Keys: {preset['key_page']}",
             "bold",
         )
