@@ -265,6 +265,7 @@ async def test_a_key_is_one_key_away_and_is_tried_first(tmp_path: Path, only: An
             }
             assert CANARY not in text_of(app) + app.export_screenshot()
         assert [path for path, _, _ in fake.asked] == ["/v1/models", "/v1/chat/completions"]
+        assert {host for host, *_ in guarded} == {"127.0.0.1"}
         assert {key for _, key, _ in fake.asked} == {f"Bearer {CANARY}"}
     files = [p for p in (tmp_path / "user").rglob("*") if p.is_file()]
     assert all(CANARY.encode() not in p.read_bytes() for p in files)
