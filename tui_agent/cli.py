@@ -66,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument(
         "--allow", action="append", default=[], choices=["check"], help="let the configured check run unasked"
     )
+    p.add_argument("--dry-run", action="store_true", help="show what would be changed or run, and do none of it")
     p.add_argument(
         "--mode", choices=["read", "review", "plan"], help="only read; answer as a reviewer; answer with a plan"
     )
@@ -154,8 +155,10 @@ def start(words: Sequence[str]) -> int:
     paths = user_paths()
     user_file = options.config or paths.config_file
     if task is None:
-        if options.json or options.yes or options.allow or options.quiet or options.mode:
-            raise ConfigError("--json, --yes, --allow, --mode and --quiet are for one task; give one with -p")
+        if options.json or options.yes or options.allow or options.quiet or options.mode or options.dry_run:
+            raise ConfigError(
+                "--json, --yes, --allow, --mode, --dry-run and --quiet are for one task; give one with -p"
+            )
         return screen(options, root, paths, user_file)
     return one_task(options, task, root, paths, user_file)
 
@@ -223,10 +226,11 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
         loaded.settings,
         paths,
         trusted=trust.trusted,
-        interactive=asker is not None,
+        interactive=asker is not None or options.dry_run,  # what would be asked is shown
         yes=options.yes,
         allow_check="check" in options.allow,
         network=network_of(options, paths),
+        dry_run=oneshot.show_request if options.dry_run else None,
     )
     session = Session(terms, asker or questions.ask_nobody)
     if options.mode:

@@ -6,7 +6,7 @@ person's policy denies, no mode allows; the leave to edit the folder unasked is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal, TypeAlias
@@ -21,10 +21,13 @@ from tui_agent.core.types import (
     Limits,
     Outcome,
     Permission,
+    RunArgv,
+    RunScript,
     ToolCall,
     Tools,
     ToolSpec,
     Verdict,
+    WriteBytes,
 )
 
 ModeName: TypeAlias = Literal["read", "ask", "edits", "review", "plan"]
@@ -126,3 +129,39 @@ class Narrowed:
     async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
         """Carry out an approved request."""
         return await self.inner.commit(request, decision, emit)
+
+
+DRY = "dry-run: diff shown, file not written (use without --dry-run to apply)"
+DRY_COMMAND = "dry-run: not run (use without --dry-run to run it)"
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """A workspace in which nothing is changed or run, and nothing is asked: `show` gets what would have happened."""
+
+    inner: Tools
+    show: Callable[[ApprovalRequest], None]
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools offered to the model."""
+        return self.inner.specs
+
+    async def prepare(self, call: ToolCall, earlier: tuple[ApprovalRequest, ...]) -> ApprovalRequest | Outcome:
+        """Prepare a call as if it were to happen."""
+        return await self.inner.prepare(call, earlier)
+
+    def decide(self, request: ApprovalRequest) -> Verdict:
+        """What only looks is decided by the policy; whatever else is not denied is shown instead of asked."""
+        verdict = self.inner.decide(request)
+        if isinstance(request.effect, WriteBytes | RunArgv | RunScript) and verdict.permission == "ask":
+            return replace(verdict, permission="allow", rule="flag: --dry-run")
+        return verdict
+
+    async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
+        """Carry out what only looks; show the rest."""
+        if not isinstance(request.effect, WriteBytes | RunArgv | RunScript):
+            return await self.inner.commit(request, decision, emit)
+        self.show(request)
+        text = DRY if isinstance(request.effect, WriteBytes) else DRY_COMMAND
+        return Outcome("refused", text, note="dry run")

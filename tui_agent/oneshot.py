@@ -17,7 +17,7 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.codec import to_json
 from tui_agent.core.display import label, plain
-from tui_agent.core.types import Receipt, RetryTick, WriteBytes
+from tui_agent.core.types import ApprovalRequest, Receipt, RetryTick, WriteBytes
 from tui_agent.questions import view
 from tui_agent.session import Session
 from tui_agent.workspace.receipts import Blobs
@@ -31,6 +31,12 @@ _OBJECT = 160
 def say(text: str) -> None:
     """Words to the person, on stderr, nothing raw in them."""
     print(plain(text), file=sys.stderr, flush=True)
+
+
+def show_request(request: ApprovalRequest) -> None:
+    """What a dry run would have done, whole, on stderr."""
+    say(f"\n  {plain(request.summary, 'title')}")
+    print(view(request.effect).printed(), file=sys.stderr, flush=True)
 
 
 async def run_once(session: Session, task: str, *, as_json: bool = False, quiet: bool = False) -> int:

@@ -29,6 +29,7 @@ from tui_agent.core.policy import pattern_fault
 from tui_agent.core.profile import ModelInfo, Profile
 from tui_agent.core.types import (
     AgentError,
+    ApprovalRequest,
     Ask,
     ConfigError,
     Decision,
@@ -38,10 +39,11 @@ from tui_agent.core.types import (
     Model,
     StopReason,
     ToolCall,
+    Tools,
     ToolSpec,
     Usage,
 )
-from tui_agent.modes import MODES, Mode, first
+from tui_agent.modes import MODES, DryRun, Mode, first
 from tui_agent.paths import Paths
 from tui_agent.prompt import Prompts
 from tui_agent.protocols.dialect import Speech
@@ -65,7 +67,8 @@ class Terms:
     """What a session starts from. `trusted`: the person's answer for this folder.
 
     `yes`: edits inside the workspace need no question (`--yes`). `allow_check`: the check may run
-    although nobody saw the edits or the folder is not trusted (`--allow check`).
+    although nobody saw the edits or the folder is not trusted (`--allow check`). `dry_run` is shown what would
+    have been changed or run, and then nothing is (`--dry-run`).
     """
 
     root: Path
@@ -76,6 +79,7 @@ class Terms:
     yes: bool = False
     allow_check: bool = False
     network: Network = field(default_factory=Network)
+    dry_run: Callable[[ApprovalRequest], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
@@ -304,6 +308,11 @@ class Session:
         """The tools offered to the model."""
         return self.mode.tools(self.workspace).specs
 
+    def _hands(self) -> Tools:
+        """The workspace as this session may use it now."""
+        tools = self.mode.tools(self.workspace)
+        return DryRun(tools, self.terms.dry_run) if self.terms.dry_run else tools
+
     async def run(self, task: str, images: tuple[Image, ...] = ()) -> AsyncGenerator[ev.Event, None]:
         """Carry out one task, yielding its events; see `core.loop.run`.
 
@@ -317,7 +326,7 @@ class Session:
         prompts = Prompts(self.tools, self.root, known, mode.prompt, self.terms.paths.config / "prompts")
         agent = Agent(
             Model(self._model.author, partial(self._pictures.stream, self._model, lambda: self.takes_images)),
-            mode.tools(self.workspace),
+            self._hands(),
             self._ask,
             mode.limits(settings.limits),
             self.log,

@@ -14,6 +14,14 @@ from tui_agent.core.types import Decision, Outcome, ToolCall, Verdict
 from tui_agent.tools.names import noise
 from tui_agent.workspace import Workspace
 
+NAMES = {
+    "read_file": "read_file",
+    "list_dir": "list_files",
+    "grep": "search",
+    "run_shell": "run_command",
+    "propose_edit": "propose_edit",
+}
+"""The harness's five tools and those of the product behind them."""
 GATE = 2_000
 """Characters of a failed check's output."""
 ANSWERS = {"y": "yes", "yes": "yes", "n": "no", "no": "no", "s": "skip", "skip": "skip"}

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.racket import GATE, Harness, answer_of, hidden, shell_refusal
+from tests.adapters.racket import GATE, NAMES, Harness, answer_of, hidden, shell_refusal
+from tui_agent.tools.registry import TOOLS
 
 OLD, NEW = "one\n", "two\n"
 
@@ -95,3 +96,8 @@ def test_names_that_are_not_hidden(path: str) -> None:
 def test_allowed_commands(command: list[str], says: str) -> None:
     refusal = shell_refusal(command)
     assert refusal.endswith(says) if says else refusal == ""
+
+
+def test_the_five_tools_are_tools_of_the_product() -> None:
+    assert list(NAMES) == ["read_file", "list_dir", "grep", "run_shell", "propose_edit"]
+    assert set(NAMES.values()) <= set(TOOLS)

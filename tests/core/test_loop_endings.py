@@ -210,3 +210,17 @@ async def test_a_proposed_check_that_is_accepted_runs() -> None:
     events = await events_of(how)
     assert heard[0].answer == "yes"
     assert ended(events).reason is StopReason.VERIFIED
+
+
+# ------------------------------------------------------------------ without tools
+
+
+class NoTools(FakeTools):
+    specs = ()
+
+
+async def test_a_question_without_tools_is_one_call_that_offers_none() -> None:
+    seen: list[Request] = []
+    events = await events_of(Agent(scripted([{"text": "Paris"}], seen=seen), NoTools(), system="general"))
+    assert [(r.system, r.tools) for r in seen] == [("general", ())]
+    assert (ended(events).reason, ended(events).steps) == (StopReason.COMPLETED, 1)

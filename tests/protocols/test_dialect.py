@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -332,6 +333,15 @@ async def test_a_session_goes_on_in_another_protocol_with_what_was_said_before()
     _ = [e async for e in run("and now?", agent, fold.history(first))]
     assert [m.text for m in verbs[0].messages][1:3] == ["READ a.py", "OBSERVATION:\nhi"]
     assert verbs[0].messages[-2] == AssistantMessage("DONE hi")
+
+
+def test_native_tools_carry_a_short_description_and_an_example_each() -> None:
+    sent = speech().encode(Request("s", (UserMessage("t"),), OFFERED))
+    for spec, own in zip(sent.tools, OFFERED, strict=True):
+        said, _, example = spec.description.partition(" Example: ")
+        assert said == own.description
+        assert json.loads(example) == own.example
+        assert replace(spec, description=own.description) == own
 
 
 def test_a_call_that_a_protocol_cannot_carry_is_said_in_words() -> None:

@@ -48,8 +48,9 @@ class Native:
     """Calls in the reply's own fields; a text that is one well-formed call of an offered tool is taken as that call."""
 
     def encode(self, request: Request) -> Request:
-        """The request with replies that were no action in a text protocol as the plain text they were."""
-        return replace(request, messages=tuple(_without_nameless(request.messages)))
+        """The request with an example in each tool's description, and replies that were no action as plain text."""
+        tools = tuple(map(_with_example, request.tools))
+        return replace(request, messages=tuple(_without_nameless(request.messages)), tools=tools)
 
     def decode(self, reply: Reply, offered: Offered) -> Reply:
         """The reply with its calls; the text that is a call is no text any more."""
@@ -57,6 +58,13 @@ class Native:
         if reply.calls or not calls:
             return replace(reply, calls=calls)
         return replace(reply, calls=tuple(replace(call, raw=reply.text) for call in calls), text="")
+
+
+def _with_example(spec: ToolSpec) -> ToolSpec:
+    if not spec.example:
+        return spec
+    example = json.dumps(spec.example, ensure_ascii=False, separators=(",", ":"))
+    return replace(spec, description=f"{spec.description} Example: {example}")
 
 
 def _without_nameless(messages: History) -> Iterator[Message]:
