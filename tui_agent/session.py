@@ -10,9 +10,10 @@ import os
 import secrets
 import shlex
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +26,7 @@ from tui_agent.core.check import Check
 from tui_agent.core.log import FileLog
 from tui_agent.core.loop import Agent, run
 from tui_agent.core.policy import pattern_fault
-from tui_agent.core.profile import Profile
+from tui_agent.core.profile import ModelInfo, Profile
 from tui_agent.core.types import (
     AgentError,
     ApprovalRequest,
@@ -33,6 +34,8 @@ from tui_agent.core.types import (
     ConfigError,
     Decision,
     Emit,
+    History,
+    Image,
     Model,
     Receipt,
     StopReason,
@@ -47,7 +50,10 @@ from tui_agent.prompt import Prompts
 from tui_agent.protocols.dialect import Speech
 from tui_agent.protocols.native import StepDown
 from tui_agent.providers import connect
+from tui_agent.providers.network import Network
 from tui_agent.workspace import Workspace, git
+from tui_agent.workspace.images import Pictures
+from tui_agent.workspace.receipts import Blobs
 from tui_agent.workspace.runner import CommandResult, child_environment
 from tui_agent.workspace.runner import run as run_command
 
@@ -75,6 +81,7 @@ class Terms:
     allow_check: bool = False
     user_file: Path | None = None
     """The configuration file in use, when it is not the usual one."""
+    network: Network = field(default_factory=Network)
     dry_run: Callable[[ApprovalRequest], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
@@ -112,6 +119,11 @@ class Session:
         keys = [terms.environment[name] for name in terms.settings.key_names() if name in terms.environment]
         self.log = FileLog(self.folder / "log.jsonl", hidden=keys)
         self.profile: Profile | None = None
+        self.info: ModelInfo | None = None
+        """What the server said of the model, if it was asked."""
+        self._pictures = Pictures(Blobs(self.folder / "blobs"))
+        self._running = False
+        self._next: tuple[Model, Profile] | None = None
         self._ask = ask
         self._model: Model | None = None
         self._policy = replace(
@@ -138,6 +150,11 @@ class Session:
     def events(self) -> list[ev.Durable | ev.Unknown]:
         """Everything durable that happened, in order."""
         return self.log.events
+
+    @property
+    def history(self) -> History:
+        """The conversation as the next request would send it."""
+        return fold.history(self.events)
 
     @property
     def verified(self) -> bool:
@@ -169,20 +186,20 @@ class Session:
     # -------------------------------------------------------------- model
 
     def choose(self, profile: Profile, model: str | None = None) -> None:
-        """Answer with this profile from the next run on; `model` overrides the profile's own.
+        """Answer with this profile from the next run on; `model` overrides the profile's own. A running one is not disturbed.
 
         Raises:
             ConfigError: the profile lacks its endpoint, model or key; the choice is then as it was.
         """
         chosen = replace(profile, model=model) if model else profile
-        self._model = connect(chosen, env=self.terms.environment)
-        self.profile = chosen
-        self._start()
-        self._chosen(chosen, chosen.model or "")
+        self.use(connect(chosen, env=self.terms.environment, network=self.terms.network), chosen)
 
     def use(self, model: Model, profile: Profile) -> None:
-        """Answer with a ready model (the demo, tests)."""
-        self._model, self.profile = model, profile
+        """Answer with a ready model from the next run on."""
+        if self._running:
+            self._next = (model, profile)
+            return
+        self._model, self.profile, self.info = model, profile, None
         self._start()
         self._chosen(profile, profile.model or model.author.model)
 
@@ -199,6 +216,29 @@ class Session:
         if self.profile is None or self.profile.pricing is None:
             return 0.0 if self.profile is not None and self.profile.local else None
         return self.profile.pricing.cost(usage or Usage())
+
+    @property
+    def window(self) -> int | None:
+        """Tokens that the model works with: as the server says, else as the profile says, else unknown."""
+        if self.info is not None and self.info.window is not None:
+            return self.info.window
+        return asked_window(self.profile) if self.profile else None
+
+    @property
+    def takes_images(self) -> bool | None:
+        """Whether the model takes pictures; None when nobody said."""
+        said = self.profile.images if self.profile else None
+        return self.info.images if said is None and self.info is not None else said
+
+    def attach(self, names: Iterable[str]) -> tuple[Image, ...]:
+        """The pictures with these names, kept with the session. Blocks on the disk.
+
+        Raises:
+            AgentError: one of them cannot be sent, or the model takes none.
+        """
+        model = (self.profile.model if self.profile else "") or "this model"
+        home = Path(self.terms.environment.get("HOME") or Path.home())
+        return self._pictures.attach(names, self.root, home, "" if self.takes_images is not False else model)
 
     # -------------------------------------------------------------- mode
 
@@ -297,7 +337,7 @@ class Session:
         tools = self.mode.tools(self.workspace)
         return DryRun(tools, self.terms.dry_run) if self.terms.dry_run else tools
 
-    async def run(self, task: str) -> AsyncGenerator[ev.Event, None]:
+    async def run(self, task: str, images: tuple[Image, ...] = ()) -> AsyncGenerator[ev.Event, None]:
         """Carry out one task, yielding its events; see `core.loop.run`.
 
         Raises:
@@ -309,7 +349,7 @@ class Session:
         known = check.argv if check and not check.proposed else None
         prompts = Prompts(self.tools, self.root, known, mode.prompt, self.terms.paths.config / "prompts")
         agent = Agent(
-            self._model,
+            Model(self._model.author, partial(self._pictures.stream, self._model, lambda: self.takes_images)),
             self._hands(),
             self._ask,
             mode.limits(settings.limits),
@@ -326,6 +366,19 @@ class Session:
                 auto=self.profile.protocol == "auto",
             ),
         )
-        async with aclosing(run(task, agent, fold.history(self.events))) as events:
-            async for event in events:
-                yield event
+        self._running = True
+        try:
+            async with aclosing(run(task, agent, self.history, images)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._running = False
+            if self._next is not None:
+                chosen, self._next = self._next, None
+                self.use(*chosen)
+
+
+def asked_window(profile: Profile) -> int | None:
+    """The window in tokens that a profile asks for or promises."""
+    asked = profile.generation.get("num_ctx")
+    return asked if isinstance(asked, int) and asked > 0 else profile.window
