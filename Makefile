@@ -34,6 +34,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python bench/diff.py
 	$(BIN)/python bench/oneshot.py
 	$(BIN)/python bench/sandbox.py
+	$(BIN)/python bench/providers.py
 
 $(VENV)/.ready: pyproject.toml | $(BIN)/python
 	@echo "setting up $(VENV) (once)"

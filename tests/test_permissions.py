@@ -30,7 +30,7 @@ DONE = {"text": "ok"}
 
 
 def rule(made: Session, text: str) -> Rule:
-    return next(r for r in made.rules if r.text == text)
+    return next(r for r in made.in_force if r.text == text)
 
 
 def results(made: Session) -> list[str]:
@@ -45,12 +45,12 @@ async def test_a_rule_of_the_session_allows_from_now_on_and_is_taken_back(tmp_pa
     made, _ = session(tmp_path, [TRUE, DONE, TRUE, DONE, TRUE, DONE], person)
     await play(made)
     assert len(person.asked) == 1
-    made.allow("true")
+    made.rules.add("true")
     await play(made)
     assert len(person.asked) == 1
     assert (rule(made, "true").source, rule(made, "true").count, rule(made, "true").last) == ("session", 1, "run  true")
-    made.disallow(rule(made, "true"))
-    assert "true" not in [r.text for r in made.rules]
+    made.rules.remove(rule(made, "true"))
+    assert "true" not in [r.text for r in made.in_force]
     await play(made)
     assert len(person.asked) == 2
     assert not (tmp_path / "data" / "rules.toml").exists()
@@ -58,15 +58,15 @@ async def test_a_rule_of_the_session_allows_from_now_on_and_is_taken_back(tmp_pa
 
 def test_a_rule_of_the_folder_is_there_in_the_next_session_and_in_no_other_folder(tmp_path: Path) -> None:
     made, _ = session(tmp_path, [])
-    made.allow("ruff check", "folder")
-    made.allow("make lint", "folder")
+    made.rules.add("ruff check", "folder")
+    made.rules.add("make lint", "folder")
     again, _ = session(tmp_path, [])
     assert {"ruff check", "make lint"} <= set(again.workspace.permissions.allow)
     assert rule(again, "make lint").source == "folder"
     (tmp_path / "other").mkdir()
     other = Session(replace(terms(tmp_path), root=tmp_path / "other"), Person())
     assert "ruff check" not in other.workspace.permissions.allow
-    again.disallow(rule(again, "make lint"))
+    again.rules.remove(rule(again, "make lint"))
     third, _ = session(tmp_path, [])
     assert "make lint" not in third.workspace.permissions.allow
     assert (tmp_path / "data" / "rules.toml").stat().st_mode & 0o777 == 0o600
@@ -76,7 +76,7 @@ def test_a_rule_of_the_folder_is_there_in_the_next_session_and_in_no_other_folde
 def test_a_rule_holds_in_every_mode_but_those_that_only_read(tmp_path: Path) -> None:
     made, _ = session(tmp_path, [])
     made.enter(MODES["edits"])
-    made.allow("true")
+    made.rules.add("true")
     assert "true" in made.workspace.permissions.allow
     made.enter(MODES["read"])
     assert made.workspace.permissions.allow == ()
@@ -87,13 +87,13 @@ def test_a_rule_holds_in_every_mode_but_those_that_only_read(tmp_path: Path) -> 
 def test_what_is_not_of_the_persons_hand_here_is_not_taken_back_here(tmp_path: Path) -> None:
     settings = Settings(policy=replace(DEFAULT, allow=(*DEFAULT.allow, "ruff check"), deny=("git push",)))
     made, _ = session(tmp_path, [], settings=settings)
-    sources = {r.text: r.source for r in made.rules}
+    sources = {r.text: r.source for r in made.in_force}
     assert (sources["pytest"], sources["ruff check"], sources["git push"], sources["run"]) == (
         "built in", "config", "config", "built in",
     )  # fmt: skip
     for text in ("pytest", "git push", "run"):
         with pytest.raises(AgentError, match="changed in your configuration"):
-            made.disallow(rule(made, text))
+            made.rules.remove(rule(made, text))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,10 @@ def test_rules_are_a_set_whatever_the_order(tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("rules")
     rules, want = Rules(folder, RuleStore(folder / "rules.toml")), set()
     for pattern, add in steps:
-        (rules.add if add else rules.remove)(pattern, "folder")
+        if add:
+            rules.add(pattern, "folder")
+        else:
+            rules.remove(Rule("allow", pattern, "folder"))
         (want.add if add else want.discard)(pattern)
     assert set(rules.folder) == set(RuleStore(folder / "rules.toml").look(folder)) == want
     assert want <= set(rules.over(DEFAULT).allow)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -93,10 +93,11 @@ def offered(command: str) -> AlwaysRule:
 
 @dataclass(slots=True)
 class Rules:
-    """The allow patterns that the person added for this session or this folder."""
+    """The allow patterns that the person added for this session or this folder; `changed` hears of each change."""
 
     root: Path
     store: RuleStore
+    changed: Callable[[], None] = lambda: None
     session: tuple[str, ...] = ()
     folder: tuple[str, ...] = field(init=False)
 
@@ -113,23 +114,27 @@ class Rules:
             raise AgentError(f"{pattern!r} {fault}")
         if scope == "session":
             self.session = (*dict.fromkeys((*self.session, pattern)),)
-            return
-        wanted = (*dict.fromkeys((*self.store.look(self.root), pattern)),)
-        self.store.save(self.root, wanted)
-        self.folder = wanted
+        else:
+            self._keep((*dict.fromkeys((*self.store.look(self.root), pattern)),))
+        self.changed()
 
-    def remove(self, pattern: str, scope: Scope) -> None:
-        """Ask again for what this rule allowed; one that is not there is no fault.
+    def remove(self, rule: Rule) -> None:
+        """Ask again for what this rule allowed; one that is not there any more is no fault.
 
         Raises:
-            AgentError: it could not be saved.
+            AgentError: it was not added for the session or the folder, or that could not be saved.
         """
-        if scope == "session":
-            self.session = tuple(p for p in self.session if p != pattern)
-            return
-        left = tuple(p for p in self.store.look(self.root) if p != pattern)
-        self.store.save(self.root, left)
-        self.folder = left
+        if not rule.removable:
+            raise AgentError(f"{rule.text} is {rule.source}: it is changed in your configuration, not here")
+        if rule.source == "session":
+            self.session = tuple(p for p in self.session if p != rule.text)
+        else:
+            self._keep(tuple(p for p in self.store.look(self.root) if p != rule.text))
+        self.changed()
+
+    def _keep(self, patterns: tuple[str, ...]) -> None:
+        self.store.save(self.root, patterns)
+        self.folder = patterns
 
     def over(self, policy: Policy) -> Policy:
         """The policy with these rules in it."""

@@ -10,9 +10,10 @@ import os
 import secrets
 import shlex
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +26,7 @@ from tui_agent.core.check import Check
 from tui_agent.core.log import FileLog
 from tui_agent.core.loop import Agent, run
 from tui_agent.core.policy import pattern_fault
-from tui_agent.core.profile import Profile
+from tui_agent.core.profile import ModelInfo, Profile
 from tui_agent.core.types import (
     AgentError,
     ApprovalRequest,
@@ -33,6 +34,8 @@ from tui_agent.core.types import (
     ConfigError,
     Decision,
     Emit,
+    History,
+    Image,
     Model,
     PolicyRequest,
     Receipt,
@@ -45,13 +48,16 @@ from tui_agent.core.types import (
 )
 from tui_agent.modes import AUTO, MODES, DryRun, Mode, first
 from tui_agent.paths import Paths
-from tui_agent.permissions import Rule, Rules, RuleStore, Scope, listed
+from tui_agent.permissions import Rule, Rules, RuleStore, listed
 from tui_agent.prompt import Prompts
 from tui_agent.protocols.dialect import Speech
 from tui_agent.protocols.native import StepDown
 from tui_agent.providers import connect
+from tui_agent.providers.network import Network
 from tui_agent.workspace import Workspace, git
 from tui_agent.workspace.confined import Confined
+from tui_agent.workspace.images import Pictures
+from tui_agent.workspace.receipts import Blobs
 from tui_agent.workspace.runner import child_environment
 
 
@@ -78,6 +84,7 @@ class Terms:
     allow_check: bool = False
     user_file: Path | None = None
     """The configuration file in use, when it is not the usual one."""
+    network: Network = field(default_factory=Network)
     dry_run: Callable[[ApprovalRequest], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
@@ -104,6 +111,15 @@ def _pattern(terms: Terms) -> tuple[str, ...]:
     return (pattern,) if argv and not pattern_fault(pattern := shlex.join(argv)) else ()
 
 
+def _environment(terms: Terms) -> dict[str, str]:
+    return child_environment(
+        terms.environment,
+        allow=terms.settings.environment,
+        secrets=terms.settings.key_names(),
+        workspace=None if terms.trusted else terms.root,
+    )
+
+
 def _outside(argv: tuple[str, ...], timeout: float, sign: str) -> ApprovalRequest:
     """The question whether a command that failed in the sandbox may run once without it."""
     number = f"unsandboxed-{secrets.token_hex(4)}"
@@ -128,6 +144,11 @@ class Session:
         keys = [terms.environment[name] for name in terms.settings.key_names() if name in terms.environment]
         self.log = FileLog(self.folder / "log.jsonl", hidden=keys)
         self.profile: Profile | None = None
+        self.info: ModelInfo | None = None
+        """What the server said of the model, if it was asked."""
+        self._pictures = Pictures(Blobs(self.folder / "blobs"))
+        self._running = False
+        self._next: tuple[Model, Profile] | None = None
         self._ask = ask
         self._model: Model | None = None
         self._policy = replace(
@@ -139,7 +160,7 @@ class Session:
         )
         self.mode = first(self._policy)
         self.root = terms.root.resolve()
-        self._rules = Rules(self.root, RuleStore(terms.paths.data / "rules.toml"))
+        self.rules = Rules(self.root, RuleStore(terms.paths.data / "rules.toml"), self._decide_anew)
         self.commands = Confined(
             self.root,
             self.child_environment,
@@ -150,7 +171,7 @@ class Session:
         self.workspace = Workspace(
             self.root,
             ask,
-            self._rules.over(self._policy),
+            self.rules.over(self._policy),
             blobs=self.folder / "blobs",
             temporary=terms.paths.data / "writing",
             run=self.commands.plain,
@@ -163,6 +184,11 @@ class Session:
     def events(self) -> list[ev.Durable | ev.Unknown]:
         """Everything durable that happened, in order."""
         return self.log.events
+
+    @property
+    def history(self) -> History:
+        """The conversation as the next request would send it."""
+        return fold.history(self.events)
 
     @property
     def verified(self) -> bool:
@@ -178,13 +204,7 @@ class Session:
 
     def child_environment(self) -> dict[str, str]:
         """The environment of every program that is started: an allow-list, never a key."""
-        terms = self.terms
-        return child_environment(
-            terms.environment,
-            allow=terms.settings.environment,
-            secrets=terms.settings.key_names(),
-            workspace=None if terms.trusted else terms.root,
-        )
+        return _environment(self.terms)
 
     async def _offer(self, argv: tuple[str, ...], timeout: float, sign: str) -> bool:
         """Ask the person whether a command that failed in the sandbox may run once without it."""
@@ -197,20 +217,20 @@ class Session:
     # -------------------------------------------------------------- model
 
     def choose(self, profile: Profile, model: str | None = None) -> None:
-        """Answer with this profile from the next run on; `model` overrides the profile's own.
+        """Answer with this profile from the next run on; `model` overrides the profile's own. A running one is not disturbed.
 
         Raises:
             ConfigError: the profile lacks its endpoint, model or key; the choice is then as it was.
         """
         chosen = replace(profile, model=model) if model else profile
-        self._model = connect(chosen, env=self.terms.environment)
-        self.profile = chosen
-        self.begin()
-        self._chosen(chosen, chosen.model or "")
+        self.use(connect(chosen, env=self.terms.environment, network=self.terms.network), chosen)
 
     def use(self, model: Model, profile: Profile) -> None:
-        """Answer with a ready model (the demo, tests)."""
-        self._model, self.profile = model, profile
+        """Answer with a ready model from the next run on."""
+        if self._running:
+            self._next = (model, profile)
+            return
+        self._model, self.profile, self.info = model, profile, None
         self.begin()
         self._chosen(profile, profile.model or model.author.model)
 
@@ -228,6 +248,29 @@ class Session:
         if self.profile is None or self.profile.pricing is None:
             return 0.0 if self.profile is not None and self.profile.local else None
         return self.profile.pricing.cost(usage or Usage())
+
+    @property
+    def window(self) -> int | None:
+        """Tokens that the model works with: as the server says, else as the profile says, else unknown."""
+        if self.info is not None and self.info.window is not None:
+            return self.info.window
+        return asked_window(self.profile) if self.profile else None
+
+    @property
+    def takes_images(self) -> bool | None:
+        """Whether the model takes pictures; None when nobody said."""
+        said = self.profile.images if self.profile else None
+        return self.info.images if said is None and self.info is not None else said
+
+    def attach(self, names: Iterable[str]) -> tuple[Image, ...]:
+        """The pictures with these names, kept with the session. Blocks on the disk.
+
+        Raises:
+            AgentError: one of them cannot be sent, or the model takes none.
+        """
+        model = (self.profile.model if self.profile else "") or "this model"
+        home = Path(self.terms.environment.get("HOME") or Path.home())
+        return self._pictures.attach(names, self.root, home, "" if self.takes_images is not False else model)
 
     # -------------------------------------------------------------- mode
 
@@ -252,34 +295,12 @@ class Session:
         self.enter(AUTO)
 
     def _decide_anew(self) -> None:
-        self.workspace.permissions = self.mode.policy(self._rules.over(self._policy))
-
-    # -------------------------------------------------------------- rules
+        self.workspace.permissions = self.mode.policy(self.rules.over(self._policy))
 
     @property
-    def rules(self) -> tuple[Rule, ...]:
+    def in_force(self) -> tuple[Rule, ...]:
         """Every rule of commands and every row of the table, with its source and last use."""
-        return listed(self._policy, self._rules, self.events)
-
-    def allow(self, pattern: str, scope: Scope = "session") -> None:
-        """Allow what matches a pattern from now on; `core.policy.always_rule` gives the one for a request.
-
-        Raises:
-            AgentError: it is no pattern, or it could not be saved.
-        """
-        self._rules.add(pattern, scope)
-        self._decide_anew()
-
-    def disallow(self, rule: Rule) -> None:
-        """Take a rule back that was added for the session or the folder.
-
-        Raises:
-            AgentError: it is not one of these, or that could not be saved.
-        """
-        if rule.source not in {"session", "folder"}:
-            raise AgentError(f"{rule.text} is {rule.source}: it is changed in your configuration, not here")
-        self._rules.remove(rule.text, rule.source)
-        self._decide_anew()
+        return listed(self._policy, self.rules, self.events)
 
     def approve_plan(self) -> str:
         """Leave mode `plan` because the person approves what was planned; gives the message that says so.
@@ -376,7 +397,7 @@ class Session:
         tools = self.mode.tools(self.workspace)
         return DryRun(tools, self.terms.dry_run) if self.terms.dry_run else tools
 
-    async def run(self, task: str) -> AsyncGenerator[ev.Event, None]:
+    async def run(self, task: str, images: tuple[Image, ...] = ()) -> AsyncGenerator[ev.Event, None]:
         """Carry out one task, yielding its events; see `core.loop.run`.
 
         Raises:
@@ -390,7 +411,7 @@ class Session:
         known = check.argv if check and not check.proposed else None
         prompts = Prompts(self.tools, self.root, known, mode.prompt, self.terms.paths.config / "prompts")
         agent = Agent(
-            self._model,
+            Model(self._model.author, partial(self._pictures.stream, self._model, lambda: self.takes_images)),
             self._hands(),
             self._ask,
             mode.limits(settings.limits),
@@ -407,6 +428,19 @@ class Session:
                 auto=self.profile.protocol == "auto",
             ),
         )
-        async with aclosing(run(task, agent, fold.history(self.events))) as events:
-            async for event in events:
-                yield event
+        self._running = True
+        try:
+            async with aclosing(run(task, agent, self.history, images)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._running = False
+            if self._next is not None:
+                chosen, self._next = self._next, None
+                self.use(*chosen)
+
+
+def asked_window(profile: Profile) -> int | None:
+    """The window in tokens that a profile asks for or promises."""
+    asked = profile.generation.get("num_ctx")
+    return asked if isinstance(asked, int) and asked > 0 else profile.window

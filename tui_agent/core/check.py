@@ -42,7 +42,7 @@ def check_request(check: Check, number: int) -> ApprovalRequest:
         RunArgv(check.argv, check.timeout),
         PolicyRequest("check", "run", argv=check.argv),
         f"check  {shlex.join(check.argv)}",
-        check.why,
+        caution=check.why,
         where=check.where,
     )
 

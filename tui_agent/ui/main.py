@@ -33,6 +33,9 @@ from tui_agent.ui.tree import FileTree
 AGAIN_SECONDS = 2.0
 """How long "again to quit" and "again to stop" stand."""
 
+SILENT_SECONDS = 20.0
+"""How long a stream may be silent before the footer says so."""
+
 Handler = Callable[[str], None]
 """Carries out an action; the argument is what stood behind a slash command."""
 
@@ -150,7 +153,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
             mode=conversation.session.mode.name,
             model=(profile.model or "") if profile else "no model",
             provider=profile.name if profile else "",
-            tokens=conversation.totals.usage.input_tokens and _sum(conversation.totals),
+            tokens=conversation.meter.tokens,
+            window=conversation.session.window,
+            estimated=conversation.meter.estimated,
             cost=conversation.totals.cost,
         )
         self._header.state = self.header
@@ -173,7 +178,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
         elif conversation is None:
             phase = "" if self.is_current else "a question first"
         elif conversation.working:
-            phase = phase_words(conversation.phase, time.monotonic() - conversation.since)
+            now = time.monotonic()
+            phase = phase_words(conversation.phase, now - conversation.since, now - conversation.heard)
             stop = "Esc stop" if self.retrying else "Ctrl+C stop"
             hints = (stop, "Enter queue", "Ctrl+J new line", "F2 commands")
         else:
@@ -226,7 +232,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             return
         word, _, argument = event.text.strip().partition(" ")
         if word.startswith("/") and "/" not in word[1:] and "\n" not in word:
-            action = BY_SLASH.get(word)
+            action = BY_SLASH.get(word.lower())
             if action is None:
                 self.composer.load(event.text)
                 self.notify(f"There is no command {word}. F2 lists them.", markup=False)
@@ -397,12 +403,10 @@ def _nothing(_: object) -> None:
     """A question does not care whether the composer could use a key."""
 
 
-def _sum(totals: fold.Totals) -> int:
-    return (totals.usage.input_tokens or 0) + (totals.usage.output_tokens or 0)
-
-
-def phase_words(phase: ev.Phase, seconds: float) -> str:
-    """What goes on, in words, with its seconds from the third on."""
+def phase_words(phase: ev.Phase, seconds: float, silent: float = 0.0) -> str:
+    """What goes on, in words, with its seconds from the third on; `silent` is how long no bytes came."""
+    if phase.name == "streaming" and silent >= SILENT_SECONDS:
+        return f"no data for {silent:.0f}s"
     words = {
         "waiting": "waiting for the model",
         "streaming": "streaming",

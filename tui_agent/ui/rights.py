@@ -71,7 +71,7 @@ class Rights:
             self._app.run_worker(self._list_rules(), name="rules", exclusive=True, group="rules")
 
     async def _list_rules(self) -> None:
-        rules = self._app.session.rules
+        rules = self._app.session.in_force
         items = [_item(number, rule) for number, rule in enumerate(rules)]
         choice = await self._app.push_screen_wait(Palette(items, title="Permissions"))
         if choice is None:
@@ -83,7 +83,7 @@ class Rights:
         answers = [PaletteItem("keep", "Keep it"), PaletteItem("remove", f"Take it back: {rule.text}")]
         if await self._app.push_screen_wait(Palette(answers, title=f"Allowed: {rule.text}")) == "remove":
             try:
-                self._app.session.disallow(rule)
+                self._app.session.rules.remove(rule)
             except AgentError as error:
                 self._tell(str(error))
                 return
@@ -96,7 +96,7 @@ class Rights:
         scope: Scope = "folder" if command.startswith("--folder ") else "session"
         try:
             rule = offered(command.removeprefix("--folder ").strip())
-            self._app.session.allow(rule.pattern, scope)
+            self._app.session.rules.add(rule.pattern, scope)
         except AgentError as error:
             self._tell(str(error))
             return
