@@ -49,6 +49,7 @@ class Settings:
     on_reject: Literal["continue", "stop"] = "continue"
     on_deny: Literal["continue", "stop"] = "continue"
     environment: tuple[str, ...] = ()
+    sandbox: Literal["auto", "bwrap", "landlock", "none"] = "auto"
     checks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ui: Ui = field(default_factory=Ui)
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -219,6 +220,7 @@ def settings(data: Mapping[str, Any]) -> Settings:
         on_reject=permissions.get("on_reject", "continue"),
         on_deny=permissions.get("on_deny", "continue"),
         environment=tuple(permissions.get("environment", ())),
+        sandbox=permissions.get("sandbox", "auto"),
         # not Path.expanduser: that raises for a user who does not exist
         checks={os.path.realpath(os.path.expanduser(p)): tuple(v) for p, v in data.get("checks", {}).items()},  # noqa: PTH111
         ui=Ui(**data.get("ui", {})),

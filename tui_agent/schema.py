@@ -124,6 +124,7 @@ SCHEMA: Final[Table] = {
         "on_reject": one_of("continue", "stop"),
         "on_deny": one_of("continue", "stop"),
         "environment": STRINGS,
+        "sandbox": one_of("auto", "bwrap", "landlock", "none"),
     },
     "checks": Each(ARGV),
     "ui": {"theme": STRING, "side_pane": FLAG, "esc_stops": one_of("double", "single", "never")},

@@ -37,25 +37,28 @@ from tui_agent.core.types import (
     History,
     Image,
     Model,
+    PolicyRequest,
     Receipt,
+    RunArgv,
     StopReason,
     ToolCall,
     Tools,
     ToolSpec,
     Usage,
 )
-from tui_agent.modes import MODES, DryRun, Mode, first
+from tui_agent.modes import AUTO, MODES, DryRun, Mode, first
 from tui_agent.paths import Paths
+from tui_agent.permissions import Rule, Rules, RuleStore, listed
 from tui_agent.prompt import Prompts
 from tui_agent.protocols.dialect import Speech
 from tui_agent.protocols.native import StepDown
 from tui_agent.providers import connect
 from tui_agent.providers.network import Network
 from tui_agent.workspace import Workspace, git
+from tui_agent.workspace.confined import Confined
 from tui_agent.workspace.images import Pictures
 from tui_agent.workspace.receipts import Blobs
-from tui_agent.workspace.runner import CommandResult, child_environment
-from tui_agent.workspace.runner import run as run_command
+from tui_agent.workspace.runner import child_environment
 
 
 def new_id(now: float) -> str:
@@ -108,6 +111,28 @@ def _pattern(terms: Terms) -> tuple[str, ...]:
     return (pattern,) if argv and not pattern_fault(pattern := shlex.join(argv)) else ()
 
 
+def _environment(terms: Terms) -> dict[str, str]:
+    return child_environment(
+        terms.environment,
+        allow=terms.settings.environment,
+        secrets=terms.settings.key_names(),
+        workspace=None if terms.trusted else terms.root,
+    )
+
+
+def _outside(argv: tuple[str, ...], timeout: float, sign: str) -> ApprovalRequest:
+    """The question whether a command that failed in the sandbox may run once without it."""
+    number = f"unsandboxed-{secrets.token_hex(4)}"
+    return ApprovalRequest(
+        number,
+        ToolCall(number, "run_unsandboxed", {"argv": list(argv)}),
+        RunArgv(argv, timeout),
+        PolicyRequest("run_command", "run", argv, floors=(f"it failed in the sandbox: {sign}",)),
+        f"run again without the sandbox  {shlex.join(argv)}",
+        caution="it would run once more, without the sandbox",
+    )
+
+
 class Session:
     """A conversation in one folder. Not safe for two tasks at once: one run at a time."""
 
@@ -135,13 +160,22 @@ class Session:
         )
         self.mode = first(self._policy)
         self.root = terms.root.resolve()
+        self.rules = Rules(self.root, RuleStore(terms.paths.data / "rules.toml"), self._decide_anew)
+        self.commands = Confined(
+            self.root,
+            self.child_environment,
+            hidden=(terms.paths.config, terms.paths.data, terms.paths.state),
+            choice=terms.settings.sandbox,
+            offer=self._offer,
+        )
         self.workspace = Workspace(
             self.root,
             ask,
-            self._policy,
+            self.rules.over(self._policy),
             blobs=self.folder / "blobs",
             temporary=terms.paths.data / "writing",
-            run=self._run,
+            run=self.commands.plain,
+            commands=self.commands,
             own=filter(None, (*terms.paths.all, terms.user_file)),
             command_timeout=terms.settings.limits.command_timeout,
         )
@@ -170,18 +204,15 @@ class Session:
 
     def child_environment(self) -> dict[str, str]:
         """The environment of every program that is started: an allow-list, never a key."""
-        terms = self.terms
-        return child_environment(
-            terms.environment,
-            allow=terms.settings.environment,
-            secrets=terms.settings.key_names(),
-            workspace=None if terms.trusted else terms.root,
-        )
+        return _environment(self.terms)
 
-    async def _run(
-        self, argv: tuple[str, ...], *, cwd: Path, timeout: float, emit: Emit | None = None
-    ) -> CommandResult:
-        return await run_command(argv, cwd=cwd, timeout=timeout, emit=emit, env=self.child_environment())
+    async def _offer(self, argv: tuple[str, ...], timeout: float, sign: str) -> bool:
+        """Ask the person whether a command that failed in the sandbox may run once without it."""
+        if self.terms.allow_check and (check := self.check()) is not None and argv == check.argv:
+            return True
+        request = _outside(argv, timeout, sign)
+        (decision,) = await self._ask((request,))
+        return decision.answer == "yes" and decision.by == "key"
 
     # -------------------------------------------------------------- model
 
@@ -200,14 +231,15 @@ class Session:
             self._next = (model, profile)
             return
         self._model, self.profile, self.info = model, profile, None
-        self._start()
+        self.begin()
         self._chosen(profile, profile.model or model.author.model)
 
     def _chosen(self, profile: Profile, model: str) -> None:
         protocol = "native" if profile.protocol == "auto" else profile.protocol
         self.log.append(ev.ModelChosen(profile.name, model, profile.local, protocol))
 
-    def _start(self) -> None:
+    def begin(self) -> None:
+        """Open the log; what is recorded first does it by itself."""
         if not self.events:
             self.log.append(ev.SessionStarted(self.id, str(self.root), time.time(), __version__))
 
@@ -245,9 +277,30 @@ class Session:
     def enter(self, mode: Mode) -> None:
         """Go on in this mode; what was allowed counts at once, tools and prompt from the next task on."""
         self.mode = mode
-        self.workspace.permissions = mode.policy(self._policy)
-        self._start()
+        self._decide_anew()
+        self.begin()
         self.log.append(ev.Notice(f"mode {mode.name}: {mode.what}"))
+
+    async def enter_auto(self) -> None:
+        """Enter mode AUTO, because the person typed that they want it.
+
+        Raises:
+            AgentError: there is no sandbox here that works, or the folder is not trusted.
+        """
+        box = await self.commands.ready()
+        if not self.commands.working:
+            raise AgentError(f"mode AUTO needs a sandbox, and there is none here: {box.reason}")
+        if not self.terms.trusted:
+            raise AgentError("mode AUTO needs a folder that you trust: tui-agent trust")
+        self.enter(AUTO)
+
+    def _decide_anew(self) -> None:
+        self.workspace.permissions = self.mode.policy(self.rules.over(self._policy))
+
+    @property
+    def in_force(self) -> tuple[Rule, ...]:
+        """Every rule of commands and every row of the table, with its source and last use."""
+        return listed(self._policy, self.rules, self.events)
 
     def approve_plan(self) -> str:
         """Leave mode `plan` because the person approves what was planned; gives the message that says so.
@@ -267,7 +320,7 @@ class Session:
         """The check for this folder, ready to run: configured, accepted before, or found here and not asked yet."""
         if (accepted := accepted_check(self.terms)) is not None:
             argv = git.argv(accepted)
-            return Check(argv, self._runner(argv), TIMEOUT, self._check_asks())
+            return Check(argv, self._runner(argv), TIMEOUT, self._check_asks(), where=self.commands.words())
         store, may_ask = _checks(self.terms), self.terms.trusted and self.terms.interactive
         if not may_ask or store.look(self.root) is not None or (found := detect(self.root)) is None:
             return None
@@ -280,16 +333,22 @@ class Session:
                     self.log.append(ev.Notice(str(error)))
 
         why = f"found in {found.source}; yes also keeps it as the check of this folder, no does not ask again"
-        return Check(found.argv, self._runner(found.argv), TIMEOUT, "always", why, proposed=True, answered=answered)
+        run, where = self._runner(found.argv), self.commands.words()
+        return Check(found.argv, run, TIMEOUT, "always", why, proposed=True, answered=answered, where=where)
 
     def _check_asks(self) -> Literal["always", "unseen", "never"]:
+        """Whether the check waits for the person: what nobody saw runs unasked in a working sandbox only."""
         if self.terms.allow_check:
             return "never"
-        return "always" if not self.terms.trusted or self.holds_unseen_edits else "unseen"
+        if not self.terms.trusted:
+            return "always"
+        if self.commands.working:
+            return "never"
+        return "always" if self.holds_unseen_edits else "unseen"
 
     def _runner(self, argv: tuple[str, ...]) -> Callable[[Emit], Awaitable[ev.CheckDone]]:
         async def go(emit: Emit) -> ev.CheckDone:
-            result = await self._run(argv, cwd=self.root, timeout=TIMEOUT, emit=emit)
+            result = await self.commands(argv, cwd=self.root, timeout=TIMEOUT, emit=emit)
             receipt = Receipt(
                 self.workspace.new_id(),
                 "check",
@@ -297,9 +356,10 @@ class Session:
                 {"argv": list(argv)},
                 exit_code=result.exit_code,
                 duration=result.duration,
+                sandbox=result.sandbox,
             )
-            output = result.error or result.output
-            return ev.CheckDone(argv, result.exit_code, output, result.duration, receipt=receipt)
+            output = "\n".join([result.error or result.output, *(f"({remark})" for remark in result.remarks)])
+            return ev.CheckDone(argv, result.exit_code, output, result.duration, result.sandbox, receipt)
 
         return go
 
@@ -345,6 +405,8 @@ class Session:
         """
         if self._model is None or self.profile is None:
             raise ConfigError("no model is chosen")
+        if self.check() is not None:
+            await self.commands.ready()  # whether the check is asked for depends on it
         check, settings, mode = self.check(), self.terms.settings, self.mode
         known = check.argv if check and not check.proposed else None
         prompts = Prompts(self.tools, self.root, known, mode.prompt, self.terms.paths.config / "prompts")

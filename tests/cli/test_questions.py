@@ -333,7 +333,7 @@ def test_a_diff_says_what_its_text_does_not_show(base: bytes | None, new: bytes 
 def test_commands_are_shown_word_by_word_with_their_terms() -> None:
     assert view(RunArgv(("rm", "-r", "a b"), 120.0)).head == (
         "    rm -r 'a b'",
-        "    (no shell, no sandbox, stopped after 120 s)",
+        "    (no shell, not sandboxed, stopped after 120 s)",
     )
     assert view(RunScript("cd /\nrm x", 5.0)).head[:2] == ("    cd /", "    rm x")
 

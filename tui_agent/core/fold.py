@@ -14,6 +14,7 @@ from tui_agent.core import events as ev
 from tui_agent.core.context import CHARACTERS_PER_TOKEN, head_and_tail, size_of
 from tui_agent.core.guards import signature
 from tui_agent.core.types import (
+    OWN_COMMAND,
     AssistantMessage,
     History,
     Message,
@@ -41,6 +42,8 @@ def message_of(event: AnyEvent) -> Message | None:
             return message
         case ev.AssistantSaid(message) if message.text:
             return AssistantMessage(message.text, author=message.author)
+        case ev.ToolDone(call, text=text) if call.name == OWN_COMMAND:
+            return UserMessage(f"I ran a command myself: {(call.arguments or {}).get('script', '')}\n{text}")
         case ev.ToolDone(call, text=text):
             return ToolMessage(call.id, call.name, text)
         case ev.CheckDone():

@@ -361,6 +361,8 @@ class ApprovalRequest:
     reason: str = ""
     depends_on: tuple[str, ...] = ()
     caution: str = ""
+    where: str = ""
+    """The sandbox that a command will run in, in words; "" for none."""
 
 
 Answer: TypeAlias = Literal["yes", "no", "skip", "stop"]
@@ -381,6 +383,10 @@ class Decision:
 
 
 Ask: TypeAlias = Callable[[tuple[ApprovalRequest, ...]], Awaitable[tuple[Decision, ...]]]
+
+
+OWN_COMMAND = "you"
+"""Stands in place of a tool's name where a command is the person's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,6 +423,8 @@ class Receipt:
     removed: int = 0
     changed: tuple[FileChange, ...] = ()
     """Files that a command changed; `path`, `before` and `after` are for the file tools."""
+    sandbox: str = ""
+    """How a command was confined: bwrap, landlock or none."""
 
     @property
     def touched(self) -> tuple[str, ...]:

@@ -29,10 +29,12 @@ from tui_agent.ui.actions import ACTIONS, keys_of
 from tui_agent.ui.conversation import Conversation
 from tui_agent.ui.first_run import DEMO, FirstRun
 from tui_agent.ui.found import Look, Servers, look_around
+from tui_agent.ui.job_list import JobList
 from tui_agent.ui.leader import Leader
 from tui_agent.ui.main import Handler, MainScreen
 from tui_agent.ui.palette import Palette, PaletteItem
 from tui_agent.ui.reports import Reports
+from tui_agent.ui.rights import Rights
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.switching import Switching
 from tui_agent.ui.terminal import guard, patch_keys
@@ -94,6 +96,7 @@ class AgentApp(App[int], inherit_bindings=False):
         self.begin = start
         self.loaded = Loaded(start.ready.terms.settings) if start.ready else load(start.user_file)
         self.trust = Trust(start.root, trusted=start.ready is not None and start.ready.terms.trusted)
+        self.jobs = JobList(self)
         self.switching, self.reports = Switching(self), Reports(self)
         self.tried = ""
         """How the first run's choice was tried, for the transcript."""
@@ -115,6 +118,8 @@ class AgentApp(App[int], inherit_bindings=False):
             "ui.redraw": self.redraw,
             "app.suspend": lambda _: self.action_suspend_process(),
             "app.quit": self.quit,
+            **Rights(self).handlers,
+            **self.jobs.handlers,
         }
         self.main = MainScreen(SidePane(start.root), handlers)
 
@@ -297,7 +302,8 @@ class AgentApp(App[int], inherit_bindings=False):
         self.run_worker(self.leave(0), name="leave")
 
     async def on_unmount(self) -> None:
-        """However the app ends, its run ends first, with its stream closed and its log complete."""
+        """However the app ends, its jobs and its run end first, with its stream closed and its log complete."""
+        await self.jobs.end_all()
         if self.main.conversation is not None:
             await self.talk.stop()
 

@@ -94,7 +94,7 @@ class ApprovalScreen(LateModal[Decisions]):
     """Asks for a batch, one request at a time, and is dismissed with one decision per request, in order.
 
     The rows at the bottom that `outside` names stay free for the composer below. `after` names what runs after
-    applying, `where` the folder and sandbox of commands. `on_result` is called once, however the
+    applying, `where` how commands are confined whose request does not say it. `on_result` is called once, however the
     dialog ends.
     """
 
@@ -253,7 +253,7 @@ class ApprovalScreen(LateModal[Decisions]):
         checked = self._after if isinstance(request.effect, WriteBytes) else ""
         return {
             "reason": reason_lines(request.reason, width, room=2 if rows >= 24 else 1),
-            "summary": summary_lines(asked, view, self._where, width),
+            "summary": summary_lines(asked, view, request.where or self._where, width),
             "warnings": warning_lines(reasons, (view.warns - asked.expected) | asked.what.warns, width),
             "info": info_lines(view, checked, width, again=self._again),
             "keys": key_lines(view, asked.yes, width, armed=self.armed)

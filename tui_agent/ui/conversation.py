@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from itertools import takewhile
 
@@ -16,6 +16,7 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.log import is_durable
 from tui_agent.core.types import AgentError, RetryTick, StopReason, TextDelta
+from tui_agent.own_command import MARK, own_command
 from tui_agent.session import Session
 from tui_agent.workspace.images import named
 
@@ -82,13 +83,19 @@ class Conversation:
         for event in self.session.events[self._shown :]:
             self._take(event)
 
+    async def _work(self, text: str) -> AsyncGenerator[ev.Event, None]:
+        """What a message asks for: a command of the person's own, or a run."""
+        if text.startswith(MARK):
+            return own_command(self.session, text.removeprefix(MARK))
+        names = named(text)
+        images = await asyncio.to_thread(self.session.attach, names) if names else ()
+        return self.session.run(text, images)
+
     async def _drive(self, text: str) -> None:
         self.unsent = None
         last = time.monotonic()
         try:
-            names = named(text)
-            images = await asyncio.to_thread(self.session.attach, names) if names else ()
-            async with aclosing(self.session.run(text, images)) as events:
+            async with aclosing(await self._work(text)) as events:
                 async for event in events:
                     self._take(event)
                     if time.monotonic() - last > SLICE_SECONDS:
@@ -109,7 +116,11 @@ class Conversation:
 
     def _settle(self, text: str) -> None:
         self._enter(ev.Phase("idle"))
-        run = list(takewhile(lambda e: not isinstance(e, ev.UserSaid), reversed(self.session.events)))
+        run = (
+            []
+            if text.startswith(MARK)
+            else list(takewhile(lambda e: not isinstance(e, ev.UserSaid), reversed(self.session.events)))
+        )
         end = next((e for e in run if isinstance(e, ev.RunEnded)), None)
         stopped = end is not None and end.reason is StopReason.STOPPED
         failed = end is not None and end.reason is StopReason.FAILED

@@ -19,7 +19,7 @@ from textual.widgets import Static
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.types import AgentError, ApprovalRequest, ConfigError, Decision
-from tui_agent.modes import following, mode
+from tui_agent.modes import AUTO, following, mode
 from tui_agent.ui.actions import ACTIONS, BY_SLASH
 from tui_agent.ui.approval import ask_on_screen
 from tui_agent.ui.chrome import Footer, FooterState, Header, HeaderState, Queue, Rule
@@ -76,6 +76,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self._side = side
         self._armed = ("", 0.0)
         self._dialog = ""
+        self.confirmed: Callable[[], object] | None = None
+        """What the word "yes", if it is sent next, confirms."""
         self._ticker: Timer | None = None
         self.handlers: dict[str, Handler] = {
             "ui.interrupt": self.interrupt,
@@ -157,6 +159,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             cost=conversation.totals.cost,
         )
         self._header.state = self.header
+        self._header.set_class(conversation.session.mode is AUTO, "-auto")
         if conversation.unsent is not None and not self.composer.text:
             self.composer.load(conversation.unsent)
             conversation.unsent = None
@@ -223,6 +226,10 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def submitted(self, event: Composer.Submitted) -> None:
         """A message or a slash command was sent."""
         event.stop()
+        confirmed, self.confirmed = self.confirmed, None
+        if confirmed is not None and event.text.strip().lower() == "yes":
+            confirmed()
+            return
         word, _, argument = event.text.strip().partition(" ")
         if word.startswith("/") and "/" not in word[1:] and "\n" not in word:
             action = BY_SLASH.get(word.lower())
