@@ -103,7 +103,7 @@ def test_typing_ahead_trusts_nothing(fresh: Home) -> None:
         t.wait_for("m1 · mine")
         assert "trusted = false" in trust_of(fresh)
         draft = t.text.replace("\n", "")
-        assert all(words in draft for words in ("ttrust me", "try this", "ttt"))
+        assert all(words in draft for words in ("ttrust me", "try this", "ttt")), draft
 
 
 def test_a_home_folder_cannot_be_trusted(home: Home) -> None:

@@ -81,7 +81,7 @@ def test_the_trust_card_and_its_view(home: Home) -> None:
             t.wait_for("Esc close")
             through(t, 4)
             t.send(ESC)
-            t.wait_gone("Esc close")
+            t.wait_for("restricted (default)")  # it listens again
             t.send(b"\x1b[B")
             t.pump(0.1)
         t.send("r")

@@ -21,6 +21,7 @@ from tui_agent.session import Terms
 from tui_agent.ui.actions import ACTIONS, clashes
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
+from tui_agent.ui.composer import Composer
 from tui_agent.ui.main import MainScreen
 from tui_agent.ui.palette import Palette
 from tui_agent.ui.trust_card import TrustCard
@@ -452,6 +453,24 @@ async def test_trust_is_asked_once_and_remembered(tmp_path: Path, key: str, trus
     async with started(tmp_path, config) as (app, pilot):
         await until(lambda: app.main.conversation is not None)
         assert app.session.terms.trusted is trusted
+
+
+async def test_what_was_sent_too_early_and_typed_since_are_both_kept(tmp_path: Path) -> None:
+    async with started(tmp_path, None) as (app, _pilot):
+        await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
+        composer = app.main.composer
+        composer.post_message(Composer.Submitted("sent"))
+        composer.feed_paste("typed")
+        await until(lambda: "sent" in composer.text)
+        assert composer.text == "sent\ntyped"
+
+
+async def test_ctrl_q_leaves_the_trust_question_at_once(tmp_path: Path) -> None:
+    async with started(tmp_path, None) as (app, pilot):
+        await until(lambda: isinstance(app.screen, TrustCard))
+        await pilot.press("ctrl+q")
+        await until(lambda: app.return_code is not None)
+    assert not (tmp_path / "user").exists()
 
 
 async def test_leaving_at_the_trust_question_leaves_nothing(tmp_path: Path) -> None:

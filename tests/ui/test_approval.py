@@ -551,7 +551,7 @@ async def test_the_reason_the_check_and_the_place_are_shown():
         await d.key("y")
         await d.later()
         assert "in ~/x · no sandbox" in d.text
-        assert "no shell · at most 120 s" in d.text
+        assert "no shell · the repository's programs off · at most 120 s" in d.text
 
 
 async def test_a_long_reason_is_cut_with_a_mark():

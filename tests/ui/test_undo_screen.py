@@ -273,7 +273,7 @@ async def test_a_file_that_agents_read_as_instructions_is_named_in_the_dialog(tm
         await until(lambda: isinstance(app.screen, ApprovalScreen))
         await pilot.pause(0.2)
         shown = text_of(app)
-        assert "look closely: agents read this file as instructions" in shown
+        assert "look closely:   agents read this file as instructions" in shown
         assert "model: Short reason." in shown
         await answer(app, pilot, "n")
         await pilot.press("enter")

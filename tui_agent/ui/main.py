@@ -234,17 +234,21 @@ class MainScreen(Screen[None], inherit_bindings=False):
         if word.startswith("/") and "/" not in word[1:] and "\n" not in word:
             action = BY_SLASH.get(word.lower())
             if action is None:
-                self.composer.load(event.text)
+                self.put_back(event.text)
                 self.notify(f"There is no command {word}. F2 lists them.", markup=False)
                 return
             self.act(action.id, argument.strip())
             return
         if self.conversation is None:
-            self.composer.load(event.text)
+            self.put_back(event.text)
             return
         self.transcript.action_end()
         self.conversation.send(event.text)
         self.refresh_state()
+
+    def put_back(self, text: str) -> None:
+        """Back into the composer with what cannot be taken, before what was typed since."""
+        self.composer.load("\n".join(filter(None, (text, self.composer.text))))
 
     @on(Composer.HistoryRequested)
     def history(self, event: Composer.HistoryRequested) -> None:
