@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from tui_agent.config import careful
 from tui_agent.core.policy import Policy
 from tui_agent.core.types import (
+    AgentError,
     ApprovalRequest,
     ConfigError,
     Decision,
@@ -91,6 +92,19 @@ def mode(name: str) -> Mode:
     if name not in MODES:
         raise ConfigError(f"there is no mode {name!r}; there are {', '.join(MODES)}")
     return MODES[name]
+
+
+def auto(*, trusted: bool, no_sandbox: str) -> Mode:
+    """Mode AUTO, where it may be entered; `no_sandbox` says why none works here, "" when one does.
+
+    Raises:
+        AgentError: there is no sandbox that works, or the folder is not trusted.
+    """
+    if no_sandbox:
+        raise AgentError(f"mode AUTO needs a sandbox, and there is none here: {no_sandbox}")
+    if not trusted:
+        raise AgentError("mode AUTO needs a folder that you trust: tui-agent trust")
+    return AUTO
 
 
 def first(base: Policy) -> Mode:

@@ -46,7 +46,7 @@ from tui_agent.core.types import (
     ToolSpec,
     Usage,
 )
-from tui_agent.modes import AUTO, MODES, DryRun, Mode, first
+from tui_agent.modes import MODES, DryRun, Mode, auto, first
 from tui_agent.paths import Paths
 from tui_agent.permissions import Rule, Rules, RuleStore, listed
 from tui_agent.prompt import Prompts
@@ -282,17 +282,9 @@ class Session:
         self.log.append(ev.Notice(f"mode {mode.name}: {mode.what}"))
 
     async def enter_auto(self) -> None:
-        """Enter mode AUTO, because the person typed that they want it.
-
-        Raises:
-            AgentError: there is no sandbox here that works, or the folder is not trusted.
-        """
+        """Enter mode AUTO, because the person typed that they want it; raises `AgentError` where it cannot be."""
         box = await self.commands.ready()
-        if not self.commands.working:
-            raise AgentError(f"mode AUTO needs a sandbox, and there is none here: {box.reason}")
-        if not self.terms.trusted:
-            raise AgentError("mode AUTO needs a folder that you trust: tui-agent trust")
-        self.enter(AUTO)
+        self.enter(auto(trusted=self.terms.trusted, no_sandbox="" if self.commands.working else box.reason))
 
     def _decide_anew(self) -> None:
         self.workspace.permissions = self.mode.policy(self.rules.over(self._policy))
