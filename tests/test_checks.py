@@ -132,6 +132,26 @@ def test_the_persons_configuration_comes_first(tmp_path: Path) -> None:
     assert Session(terms(tmp_path), Person()).check().argv == ("npm", "test")
 
 
+def test_the_projects_own_check_does_not_count_by_its_record_alone(tmp_path: Path) -> None:
+    root = (tmp_path / "work").resolve()
+    root.mkdir()
+    store = CheckStore(tmp_path / "data" / "checks.toml")
+    store.answer(root, ("make", "check"), accepted=True, source="project")
+    assert Session(terms(tmp_path), Person()).check() is None
+    store.answer(root, ("git", "diff", "--check"), accepted=True, source="person")
+    assert Session(terms(tmp_path), Person()).check().argv[:2] == ("git", "--no-pager")
+
+
+@pytest.mark.parametrize("damage", ["[", "checks = 3\n"])
+def test_a_damaged_file_is_not_written_over(tmp_path: Path, damage: str) -> None:
+    store = CheckStore(tmp_path / "checks.toml")
+    store.file.write_text(damage)
+    assert store.look(tmp_path) is None
+    with pytest.raises(AgentError, match="cannot be used"):
+        store.answer(tmp_path, ("make",), accepted=True)
+    assert store.file.read_text() == damage
+
+
 def test_a_check_that_is_only_proposed_is_not_in_the_prompt(tmp_path: Path) -> None:
     assert detect(tmp_path) is None
     assert Found(("make", "check"), "Makefile").source == "Makefile"

@@ -1,4 +1,4 @@
-"""The person's check for a folder: found in its files, asked for once, and kept in their data folder.
+"""The check of a folder: said by the person, named by the folder, or found in its files; accepted once and kept.
 
 Looking for one only reads names and texts; nothing is run. Whoever calls has the folder trusted first.
 """
@@ -11,16 +11,18 @@ import os
 import re
 import shlex
 import time
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal, TypeAlias
 
-from tui_agent.config import write_private
-from tui_agent.core.types import AgentError
+from tui_agent.answers import AnswerFile
 
 TIMEOUT = 600.0
 """Seconds that a check may take."""
+Source: TypeAlias = Literal["person", "project", "found"]
+"""Who named a check: the person themselves, the folder's own configuration, or files that it was found in.
+
+One of the folder's own counts only while its text is the one that was trusted, which `trust` knows."""
 _MAX_TEXT = 1_000_000
 _TARGET = re.compile(r"^check[ \t]*::?(?![:=])", re.MULTILINE)
 _PYTEST = re.compile(r"^\[(?:tool\.pytest\b|tool:pytest\]|pytest\])", re.MULTILINE)
@@ -40,6 +42,7 @@ class Answered:
 
     argv: tuple[str, ...]
     accepted: bool
+    source: Source = "found"
 
 
 def detect(root: Path) -> Found | None:
@@ -85,38 +88,44 @@ def _text(file: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CheckStore:
-    """The file that keeps the answers, by real path. A damaged file or entry reads as "not answered"."""
+    """The file that keeps the answers, `checks.toml`. A damaged file or entry reads as "not answered"."""
 
     file: Path
 
+    @property
+    def _answers(self) -> AnswerFile:
+        return AnswerFile(self.file, "checks")
+
+    def problem(self) -> str | None:
+        """Why the file cannot be used, if it cannot."""
+        return self._answers.problem()
+
     def look(self, root: Path) -> Answered | None:
         """What the person answered for this folder."""
-        entry = self._load().get(os.path.realpath(root))
-        if not isinstance(entry, dict) or not isinstance(words := entry.get("argv"), list) or not words:
+        entry = self._answers.get(root) or {}
+        words, source = entry.get("argv"), entry.get("source")
+        if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
             return None
-        if not all(isinstance(word, str) for word in words) or entry.get("sha256") != _digest(tuple(words)):
+        if source not in {"person", "project", "found"} or entry.get("sha256") != _digest(tuple(words)):
             return None  # not the text that was accepted
-        return Answered(tuple(words), entry.get("accepted") is True)
+        return Answered(tuple(words), entry.get("accepted") is True, source)
 
-    def answer(self, root: Path, argv: tuple[str, ...], *, accepted: bool) -> None:
+    def answer(self, root: Path, argv: tuple[str, ...], *, accepted: bool, source: Source = "found") -> None:
         """Keep an answer.
 
         Raises:
             AgentError: it could not be saved; the file is as it was.
         """
-        import tomli_w  # noqa: PLC0415 - only an answer writes
-
-        entry = {"argv": list(argv), "sha256": _digest(argv), "accepted": accepted, "at": int(time.time())}
-        try:
-            write_private(self.file, tomli_w.dumps({**self._load(), os.path.realpath(root): entry}))
-        except OSError as error:
-            raise AgentError(f"the check could not be saved in {self.file}: {error.strerror}") from error
-
-    def _load(self) -> dict[str, Any]:
-        try:
-            return tomllib.loads(self.file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
+        self._answers.put(
+            root,
+            {
+                "argv": list(argv),
+                "sha256": _digest(argv),
+                "accepted": accepted,
+                "source": source,
+                "at": int(time.time()),
+            },
+        )
 
 
 def _digest(argv: tuple[str, ...]) -> str:

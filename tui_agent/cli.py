@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import io
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -13,13 +15,15 @@ from pathlib import Path
 from typing import NoReturn
 
 from tui_agent import __version__
-from tui_agent.config import Loaded, load
+from tui_agent.config import Loaded, load, read_layer
 from tui_agent.core.display import plain
 from tui_agent.core.profile import Profile
+from tui_agent.core.shell import needs_shell, split
 from tui_agent.core.types import AgentError, ApprovalRequest, ConfigError, Decision
 from tui_agent.paths import Paths, append_private, user_paths
 from tui_agent.providers.network import Network
-from tui_agent.trust import TrustStore, may_be_trusted
+from tui_agent.trust import TrustStore, may_be_trusted, not_in_force
+from tui_agent.wants import wants
 
 USAGE_ERROR = 5
 
@@ -106,6 +110,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
         return 141
+    except OSError as error:
+        if error.errno != errno.EIO:
+            return crashed(user_paths())
+        return 128 + signal.SIGHUP  # the terminal that we wrote to is gone
     except Exception:  # noqa: BLE001 - the top border: a crash leaves a reason, and never a raw traceback on the screen
         return crashed(user_paths())
 
@@ -205,12 +213,8 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
     """Carry out one task without the screen."""
     store = TrustStore(paths.data / "trust.toml")
     trust = store.look(root)
-    loaded = load(user_file, trust.entries.get("config"))
-    warnings = [str(fault) for fault in loaded.faults]
-    warnings += [
-        f"the project's {name} changed since you trusted it and is off. Look at it, then: tui-agent trust"
-        for name in trust.changed
-    ]
+    loaded = trust.settings(user_file)
+    warnings = [str(fault) for fault in loaded.faults] + not_in_force(store, root, user_file)
     for text in filter(None, (*warnings, store.problem())):
         print(f"tui-agent: {plain(text)}", file=sys.stderr, flush=True)
     if loaded.broken:
@@ -230,6 +234,7 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
         yes=options.yes,
         allow_check="check" in options.allow,
         network=network_of(options, paths),
+        user_file=user_file,
         dry_run=oneshot.show_request if options.dry_run else None,
     )
     session = Session(terms, asker or questions.ask_nobody)
@@ -314,16 +319,25 @@ def trust(words: Sequence[str]) -> int:
     """Trust a folder from the shell."""
     p = _Parser(prog="tui-agent trust", description="Trust a folder: its own config and its check count from then on.")
     p.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR")
+    p.add_argument("--check", metavar="COMMAND", help="run this after edits: a program and its words, no shell")
     p.add_argument("--forget", action="store_true", help="take the trust back")
     options = p.parse_args(list(words))
+    check = check_of(options.check)
+    if check and options.forget:
+        raise ConfigError("--check and --forget exclude each other")
     root, store = folder(options.folder), TrustStore(user_paths().data / "trust.toml")
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - does not raise when there is none
     if not options.forget and not may_be_trusted(root, home):
         raise ConfigError(f"{root} is your home folder or holds it; trust the project's own folder instead")
-    answer = store.answer(root, trusted=not options.forget)
+    shown = () if options.forget else wants(root, read_layer(user_paths().config_file)[0])
+    answer = store.answer(root, trusted=not options.forget, shown=shown, check=check)
     print(plain(f"{'trusted' if answer.trusted else 'not trusted'}: {answer.root}"))
-    for name in answer.entries:
-        print(plain(f"  counts from now on: {name}"))
+    for want in shown:
+        print(plain(f"  counts from now on: {want.name}   {want.path}   sha256 {want.digest[:12]}"))
+        for line in want.lines:
+            print(plain(f"    {line}"))
+    if answer.check:
+        print(f"  check after edits: {plain(list(answer.check), 'argv')}")
     return 0
 
 
@@ -346,6 +360,19 @@ def replay(words: Sequence[str]) -> int:
     if loaded.broken:
         return USAGE_ERROR
     return playback.replay(log, loaded.settings, TrustStore(paths.data / "trust.toml"), execute=options.execute)
+
+
+def check_of(text: str | None) -> tuple[str, ...] | None:
+    """The words of a check command.
+
+    Raises:
+        ConfigError: it is empty, or needs a shell.
+    """
+    if text is None:
+        return None
+    if needs_shell(text) or not text.strip():
+        raise ConfigError("--check takes a program and its words, and no shell; put what needs one into a script")
+    return tuple(split(text))
 
 
 def entry() -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import signal
 import sys
 import textwrap
@@ -134,7 +135,7 @@ def check_lines(check: ev.CheckDone) -> Iterator[str]:
     """A check with how it was confined, and its output when it failed."""
     confined = "unsandboxed" if check.sandbox == "none" else f"sandbox {check.sandbox}"
     result = "ok" if check.passed else "FAILED" if check.exit_code is None else f"FAILED (exit {check.exit_code})"
-    yield f"  check  {label(' '.join(check.argv), _OBJECT)}   {result}   {seconds(check.duration)}   {confined}"
+    yield f"  check  {label(shlex.join(check.argv), _OBJECT)}   {result}   {seconds(check.duration)}   {confined}"
     if not check.passed:
         yield indented(check.output, 4)
 

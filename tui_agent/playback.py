@@ -19,6 +19,7 @@ from pathlib import Path
 from tui_agent.checks import TIMEOUT
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
+from tui_agent.core import fold
 from tui_agent.core.check import Check
 from tui_agent.core.display import plain
 from tui_agent.core.log import load
@@ -131,8 +132,7 @@ class Workshop:
         Raises:
             AgentError: something cannot be taken back; every such file is named.
         """
-        receipts = [e.receipt for e in events if isinstance(e, ev.ToolDone) and e.receipt is not None]
-        plan = await self.workspace.plan_undo(receipts)
+        plan = await self.workspace.plan_undo(list(fold.receipts(events)))
         blocked = [f"{step.path} {step.words}" for step in plan if step.state not in {"ready", "same"}]
         outcomes = () if blocked else await self.workspace.undo(plan)
         blocked += [outcome.text for outcome in outcomes if outcome.status != "applied"]

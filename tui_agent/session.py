@@ -37,6 +37,7 @@ from tui_agent.core.types import (
     History,
     Image,
     Model,
+    Receipt,
     StopReason,
     ToolCall,
     Tools,
@@ -50,7 +51,7 @@ from tui_agent.protocols.dialect import Speech
 from tui_agent.protocols.native import StepDown
 from tui_agent.providers import connect
 from tui_agent.providers.network import Network
-from tui_agent.workspace import Workspace
+from tui_agent.workspace import Workspace, git
 from tui_agent.workspace.images import Pictures
 from tui_agent.workspace.receipts import Blobs
 from tui_agent.workspace.runner import CommandResult, child_environment
@@ -79,8 +80,23 @@ class Terms:
     yes: bool = False
     allow_check: bool = False
     network: Network = field(default_factory=Network)
+    user_file: Path | None = None
+    """The configuration file in use, when it is not the usual one."""
     dry_run: Callable[[ApprovalRequest], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+def accepted_check(terms: Terms) -> tuple[str, ...] | None:
+    """The check that the person configured for the folder, or accepted for it before."""
+    if (configured := terms.settings.check_for(terms.root)) is not None:
+        return configured
+    answer = _checks(terms).look(terms.root)
+    # one that the project named counts through the trust in its entry, not by itself
+    return answer.argv if answer is not None and answer.accepted and answer.source != "project" else None
+
+
+def _checks(terms: Terms) -> CheckStore:
+    return CheckStore(terms.paths.data / "checks.toml")
 
 
 def _pattern(terms: Terms) -> tuple[str, ...]:
@@ -88,7 +104,7 @@ def _pattern(terms: Terms) -> tuple[str, ...]:
 
     One that is no pattern (a program by its path) is not for the model to run: it still runs by itself after edits.
     """
-    argv = terms.settings.check_for(terms.root) if terms.allow_check else None
+    argv = accepted_check(terms) if terms.allow_check else None
     return (pattern,) if argv and not pattern_fault(pattern := shlex.join(argv)) else ()
 
 
@@ -100,7 +116,8 @@ class Session:
         self.terms = terms
         self.id = new_id(time.time())
         self.folder = terms.paths.sessions / self.id
-        self.log = FileLog(self.folder / "log.jsonl")
+        keys = [terms.environment[name] for name in terms.settings.key_names() if name in terms.environment]
+        self.log = FileLog(self.folder / "log.jsonl", hidden=keys)
         self.profile: Profile | None = None
         self.info: ModelInfo | None = None
         """What the server said of the model, if it was asked."""
@@ -125,6 +142,7 @@ class Session:
             blobs=self.folder / "blobs",
             temporary=terms.paths.data / "writing",
             run=self._run,
+            own=filter(None, (*terms.paths.all, terms.user_file)),
             command_timeout=terms.settings.limits.command_timeout,
         )
 
@@ -146,9 +164,9 @@ class Session:
 
     @property
     def holds_unseen_edits(self) -> bool:
-        """Whether an edit was allowed by a flag or a rule, so that no person saw it."""
+        """Whether the folder holds bytes of this session that no person saw."""
         receipts = (event.receipt for event in self.events if isinstance(event, ev.ToolDone))
-        return any(receipt is not None and receipt.path is not None and receipt.by != "key" for receipt in receipts)
+        return any(receipt is not None and receipt.unseen for receipt in receipts)
 
     def child_environment(self) -> dict[str, str]:
         """The environment of every program that is started: an allow-list, never a key."""
@@ -247,14 +265,11 @@ class Session:
 
     def check(self) -> Check | None:
         """The check for this folder, ready to run: configured, accepted before, or found here and not asked yet."""
-        argv, store = self.terms.settings.check_for(self.root), CheckStore(self.terms.paths.data / "checks.toml")
-        if argv is None and (known := store.look(self.root)) is not None:
-            if not known.accepted:
-                return None
-            argv = known.argv
-        if argv is not None:
+        if (accepted := accepted_check(self.terms)) is not None:
+            argv = git.argv(accepted)
             return Check(argv, self._runner(argv), TIMEOUT, self._check_asks())
-        if not (self.terms.trusted and self.terms.interactive) or (found := detect(self.root)) is None:
+        store, may_ask = _checks(self.terms), self.terms.trusted and self.terms.interactive
+        if not may_ask or store.look(self.root) is not None or (found := detect(self.root)) is None:
             return None
 
         def answered(decision: Decision) -> None:
@@ -275,7 +290,16 @@ class Session:
     def _runner(self, argv: tuple[str, ...]) -> Callable[[Emit], Awaitable[ev.CheckDone]]:
         async def go(emit: Emit) -> ev.CheckDone:
             result = await self._run(argv, cwd=self.root, timeout=TIMEOUT, emit=emit)
-            return ev.CheckDone(argv, result.exit_code, result.error or result.output, result.duration)
+            receipt = Receipt(
+                self.workspace.new_id(),
+                "check",
+                "check",
+                {"argv": list(argv)},
+                exit_code=result.exit_code,
+                duration=result.duration,
+            )
+            output = result.error or result.output
+            return ev.CheckDone(argv, result.exit_code, output, result.duration, receipt=receipt)
 
         return go
 

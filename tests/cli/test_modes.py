@@ -78,3 +78,19 @@ def test_a_claim_without_a_receipt_is_marked(shell: Shell) -> None:
         done = shell.run("-p", "do it", "--json")
     assert done.err.count("not shown: the answer says") == 2
     assert json.loads(done.out)["files"] == {}
+
+
+def test_trust_keeps_a_check_with_its_folder(shell: Shell) -> None:
+    done = shell.run("trust", "--check", "grep -q 'hello' new.txt")
+    assert done.code == 0
+    assert "check after edits: grep -q hello new.txt" in done.out
+    with serving(EDIT, DONE) as server:
+        shell.use(server.url)
+        done = shell.run("-p", "do it", "--yes", "--allow", "check", "--json")
+    assert (done.code, done.json["status"], done.json["unsandboxed"]) == (0, "verified", True)
+
+
+@pytest.mark.parametrize("text", ["", "  ", "grep 'open"])
+def test_a_check_that_is_no_command_is_refused(shell: Shell, text: str) -> None:
+    assert shell.run("trust", "--check", text).code == 5
+    assert not (shell.data / "trust.toml").exists()

@@ -29,6 +29,10 @@ UTIL = changed(src__util_py=("def old_name(): ...", "def new_name(): ..."))
         "Fix the bug, e.g. with a guard. See https://example.com/a.html for details.",
         "make tests/test_util.py pass",
         "Please fix test_slugs.py.",
+        "Add a test against the API and a method on top",
+        "write a class based view for Node.js",
+        "rename the variable to something better",
+        "Add a function instead.",
         "",
     ],
 )
@@ -54,6 +58,10 @@ def test_a_task_that_names_nothing_to_change_needs_no_evidence(task: str) -> Non
         ("Add a function `total` to util.py", False),
         ("add a function that doubles a number to util.py", True),
         ("Create a class Basket in util.py", False),
+        ("Create a class called Basket", False),
+        ("Add a function sum_up", False),
+        ("Rename it to new_name", True),
+        ("Rename the variable to better_name", False),
     ],
 )
 def test_what_the_task_names_must_have_changed(task: str, shown: bool) -> None:
@@ -72,7 +80,7 @@ def test_a_renamed_file_is_gone_and_there() -> None:
 
 
 def test_a_name_is_a_whole_word() -> None:
-    assert "total" in task_evidence("add a function total", changed(a_py=("", "def totals(): ...")))
+    assert "total" in task_evidence("add a function `total`", changed(a_py=("", "def totals(): ...")))
 
 
 def test_files_are_told_from_versions_and_abbreviations() -> None:

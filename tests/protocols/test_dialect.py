@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from contextlib import aclosing
@@ -368,3 +369,53 @@ def test_several_native_calls_become_one_action_a_reply(protocol: str) -> None:
         AssistantMessage,
         UserMessage,
     ]
+
+
+SAID = st.sampled_from(
+    [
+        READ,
+        '{"name": "read_file", "arguments": {"path": "a.py"}}',
+        '{"tool": "write_file", "path": "b.py", "content": "x"}',
+        '{"tool": "nosuch"}',
+        '{"final": "done"}',
+        "READ a.py",
+        "WRITE b.py\nx\nEND",
+        "DONE done",
+        "I think so.",
+        "",
+    ]
+)
+
+
+@given(
+    st.lists(SAID, max_size=8),
+    st.sampled_from(["native", "json", "verbs"]),
+    st.booleans(),
+    st.sampled_from(["yes", "no", "skip", "stop"]),
+)
+def test_whatever_a_model_says_a_run_ends_once_with_a_history_that_can_go_on(
+    replies: list[str], protocol: str, auto: bool, answer: str
+) -> None:
+    async def go() -> list[Any]:
+        said = [*replies, *["enough"] * 20]
+        agent = Agent(
+            model(lambda _, n: said[n], []),
+            FakeTools({"a.py": b"hi"}),
+            Person([answer]),
+            Limits(max_steps=10),
+            dialect=speech(protocol, auto=auto),
+        )
+        return [event async for event in run("do it", agent)]
+
+    events = asyncio.run(go())
+    assert end(events).reason in StopReason
+    history = fold.history(events)
+    for number, message in enumerate(history):
+        if isinstance(message, AssistantMessage):
+            answers = history[number + 1 : number + 1 + len(message.calls)]
+            assert [a.call_id for a in answers] == [c.id for c in message.calls]
+    ids = [c.id for m in history if isinstance(m, AssistantMessage) for c in m.calls]
+    assert len(set(ids)) == len(ids)
+    edited = any(isinstance(e, ev.ToolDone) and e.receipt is not None and e.receipt.path for e in events)
+    assert end(events).reason is not StopReason.VERIFIED
+    assert not edited or end(events).reason is not StopReason.COMPLETED

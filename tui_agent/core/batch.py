@@ -67,7 +67,8 @@ Planned: TypeAlias = Ready | Settled
 class Work:
     """What a run did and may still do. `revision` counts the changes of files, `invalid` unusable replies in a row.
 
-    `changed` maps each file that was changed to its bytes before the run and now.
+    `changed` maps each file that a tool changed to its bytes before the run and now; `commanded` names those that
+    commands changed.
     """
 
     def __init__(self, agent: Agent, record: Record) -> None:
@@ -76,6 +77,7 @@ class Work:
         self.revision = 0
         self.invalid = 0
         self.changed: dict[str, Changed] = {}
+        self.commanded: set[str] = set()
         self._window: tuple[Key, ...] = ()
         self._refused: Counter[str] = Counter()
         self._unseen = False
@@ -83,8 +85,8 @@ class Work:
 
     @property
     def edited(self) -> bool:
-        """Whether the run changed a file."""
-        return bool(self.changed)
+        """Whether the run changed a file, by a tool or by a command."""
+        return bool(self.changed or self.commanded)
 
     def forget_repeats(self) -> None:
         """Count repeats anew: the model is spoken to in another way from here on."""
@@ -230,11 +232,11 @@ class Work:
             for stage, (request, _) in zip(stages, approved, strict=True):
                 if not isinstance(request.effect, WriteBytes):  # a write is never torn in the middle
                     stage.cancel()
-            for stage, (request, decision) in zip(stages, approved, strict=True):
+            for stage, (request, _) in zip(stages, approved, strict=True):
                 if (result := await stage.settle()) is not None:
                     outcome, seconds = result
                     ended.append(self.record.done(request.call, outcome, request.summary, seconds))
-                    self._book(request, ended[-1], decision)
+                    self._book(request, ended[-1])
         for done in ended:
             yield done
 
@@ -250,20 +252,22 @@ class Work:
             outcome = tool_failed(request.call, error)
         return outcome, self.agent.clock() - started
 
-    def _book(self, request: ApprovalRequest, done: ev.ToolDone, decision: Decision) -> None:
+    def _book(self, request: ApprovalRequest, done: ev.ToolDone) -> None:
         """Note what an effect did, from its receipt."""
         receipt, effect, check = done.receipt, request.effect, self.agent.check
         if receipt is None:
             return
         if isinstance(effect, RunArgv) and check is not None and effect.argv == check.argv and self.edited:
             self.record.check = "passed" if receipt.exit_code == 0 else "failed"
-        if receipt.path is None or receipt.before == receipt.after:
+        if not receipt.touched:
             return
         self.revision += 1
-        if isinstance(effect, WriteBytes):
+        if not isinstance(effect, WriteBytes):
+            self.commanded.update(receipt.touched)
+        elif receipt.path is not None:
             first = self.changed.get(receipt.path, Changed(effect.base, effect.new)).before
             self.changed[receipt.path] = Changed(first, effect.new)
-        self._unseen = self._unseen or decision.by != "key"
+        self._unseen = self._unseen or receipt.unseen
         self.record.check = "none" if check is None else "not run"
 
     async def _run_check(self, check: Check) -> Events:

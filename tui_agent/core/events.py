@@ -112,8 +112,8 @@ class Answered:
 class ToolDone:
     """The end of one call: `text` is what the model is told, `note` the short result for the screen.
 
-    `approved_by` is the rule, flag or key that let it happen, "" when nothing happened.
-    `duration` in seconds. `invalid`: the call itself was malformed, nothing was tried.
+    `receipt` is there when the call changed or ran something. `duration` in seconds.
+    `invalid`: the call itself was malformed, nothing was tried.
     """
 
     call: ToolCall
@@ -137,11 +137,26 @@ class CheckDone:
     duration: float
     sandbox: str = "none"
     """How it was confined: bwrap, landlock or none."""
+    receipt: Receipt | None = None
 
     @property
     def passed(self) -> bool:
         """Only exit code 0 passes."""
         return self.exit_code == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The person took changes back, to before the message number `turn` (from 1), or with `redo` made them again.
+
+    `paths` are the files that are now as they were then, `left` those that stayed as they are.
+    """
+
+    turn: int
+    receipts: tuple[Receipt, ...]
+    paths: tuple[str, ...]
+    left: tuple[str, ...] = ()
+    redo: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +238,7 @@ Durable: TypeAlias = (
     | Answered
     | ToolDone
     | CheckDone
+    | Undone
     | Notice
     | ProviderFailed
     | RunEnded

@@ -23,6 +23,10 @@ class Changed:
     after: bytes | None
 
 
+_READ = 10_000
+"""Characters of a task, from its beginning, and of an answer, at its end, that are looked at."""
+_MOST = 12
+"""Names of a task that are looked for, and claims of an answer that are marked."""
 _EXTENSION = r"(?:[A-Za-z][A-Za-z0-9]{0,9})"
 _FILE = rf"(?:[\w@+-][\w.@+-]*/)*[\w@+-][\w@+-]*(?:\.[\w@+-]+)*\.{_EXTENSION}"
 _FILES = re.compile(rf"(?<![\w/.@:-])(?:\./)?({_FILE})(?![\w/-])(?!\.\w)")
@@ -39,13 +43,14 @@ _RENAME = re.compile(
 )
 _ADD = re.compile(
     r"\b(?:add|create|write|implement|define|introduce)\s+(?:a|an|the)?\s*(?:new\s+)?"
-    r"(?:function|method|class|constant|variable|command|option|flag|test)\s+(?:called\s+|named\s+)?"
-    r"`?([A-Za-z_]\w*)(?:\(\))?`?",
+    r"(?:function|method|class|constant|variable|command|option|flag|test)\s+(called\s+|named\s+|`)?"
+    r"([A-Za-z_]\w*)(\(\)|`|\s+(?:to|in|into)\s+\S+\.\w)?",
     re.IGNORECASE,
 )
-_PLAIN_WORDS = frozenset(
-    {"that", "which", "to", "for", "in", "with", "of", "and", "so", "from", "called", "named", "like"}
+_GENERIC = frozenset(
+    {"file", "function", "class", "method", "variable", "constant", "module", "it", "this", "that", "them", "these"}
 )
+_PRODUCTS = frozenset({"node.js", "next.js", "vue.js", "nuxt.js", "three.js", "react.js", "express.js", "d3.js"})
 
 
 # ------------------------------------------------------------------ what the task names
@@ -62,9 +67,10 @@ def task_evidence(task: str, changed: Mapping[str, Changed]) -> str:
         task: what the person said.
         changed: what the receipts of the run show, by path relative to the workspace.
     """
+    task = task[:_READ]
     if renamed := _RENAME.search(task):
         return _renamed(renamed[1], renamed[2].rstrip("."), changed)
-    added = [name for name in _ADD.findall(task) if name.lower() not in _PLAIN_WORDS]
+    added = [name for before, name, behind in _ADD.findall(task) if before or behind or _SHAPED.fullmatch(name)]
     absent = [name for name in added if not any(_appeared(name, change) for change in changed.values())]
     if absent:
         return f"the task asks for {_list(absent)}, and no changed file has it as a new name"
@@ -89,7 +95,11 @@ def files_in(text: str) -> list[str]:
 
 def _is_file_name(name: str) -> bool:
     base, _, extension = posixpath.basename(name).rpartition(".")
-    return name.lower() not in _NOT_FILES and extension.lower() not in _NOT_FILES and len(base) + len(extension) > 2
+    return (
+        name.lower() not in _NOT_FILES | _PRODUCTS
+        and extension.lower() not in _NOT_FILES
+        and len(base) + len(extension) > 2
+    )
 
 
 def _identifiers(task: str) -> list[str]:
@@ -97,15 +107,21 @@ def _identifiers(task: str) -> list[str]:
     text = _FILES.sub(" ", _URL.sub(" ", task))
     coded = [a or b for a, b in _CODED.findall(task)]
     found = [name for name in [*coded, *_SHAPED.findall(text)] if name not in files and len(name) > 2]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(found))[:_MOST]
 
 
 def _renamed(old: str, new: str, changed: Mapping[str, Changed]) -> str:
+    if old.lower() in _GENERIC:  # "rename the file to ...": which one is not said
+        return (
+            ""
+            if (new.islower() and new.isalpha()) or _in_any(new, changed)
+            else f"the new name {new} is in no changed file"
+        )
     if "." in old or "/" in old:  # a file
         moved = any(_same_file(path, new) and c.after is not None for path, c in changed.items())
         left = not any(_same_file(path, old) and c.after is None for path, c in changed.items())
         return "" if moved and not left else f"{old} was not renamed to {new}"
-    if not any(_appeared(new, change) or _grew(new, change) for change in changed.values()):
+    if not _in_any(new, changed):
         return f"the new name {new} is in no changed file"
     left_in = [path for path, change in changed.items() if _holds(change.after, old)]
     return f"the old name {old} is still in {_list(left_in)}" if left_in else ""
@@ -115,8 +131,9 @@ def _appeared(name: str, change: Changed) -> bool:
     return _holds(change.after, name) and not _holds(change.before, name)
 
 
-def _grew(name: str, change: Changed) -> bool:
-    return _count(change.after, name) > _count(change.before, name)
+def _in_any(name: str, changed: Mapping[str, Changed]) -> bool:
+    """Whether the name is more often in a changed file than before, or is the name of one."""
+    return any(_count(c.after, name) > _count(c.before, name) or _same_file(p, name) for p, c in changed.items())
 
 
 def _holds(data: bytes | None, name: str) -> bool:
@@ -166,7 +183,7 @@ def unbacked_claims(text: str, events: Iterable[ev.Event | ev.Unknown]) -> list[
     """
     changed, tested = _shown(events)
     claims: list[str] = []
-    for sentence in _SENTENCE.findall(re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+    for sentence in _SENTENCE.findall(re.sub(r"```.*?```", "", text[-_READ:], flags=re.DOTALL)):
         claim = _PASS.search(sentence)
         if claim and not tested and not _NEGATED.search(sentence[: claim.end()]):
             claims.append(f'the answer says "{_short(claim[0])}", but no test or check passed after the last edit')
@@ -174,7 +191,7 @@ def unbacked_claims(text: str, events: Iterable[ev.Event | ev.Unknown]) -> list[
             known = any(_same_file(path, match[1]) for path in changed)
             if _is_file_name(match[1]) and not known and not _NEGATED.search(sentence[: match.start()]):
                 claims.append(f'the answer says "{_short(match[0])}", but nothing changed that file')
-    return list(dict.fromkeys(claims))
+    return list(dict.fromkeys(claims))[:_MOST]
 
 
 def _shown(events: Iterable[ev.Event | ev.Unknown]) -> tuple[set[str], bool]:

@@ -21,6 +21,9 @@ from tui_agent.core import events as ev
 from tui_agent.core.codec import from_json, to_json
 
 VERSION = 1
+HIDDEN = "[key hidden]"
+SHORT = 8
+"""Characters below which a text is no key: hiding it would tear words apart."""
 
 _NAMES: dict[str, type] = {
     "session": ev.SessionStarted,
@@ -33,12 +36,13 @@ _NAMES: dict[str, type] = {
     "answered": ev.Answered,
     "tool": ev.ToolDone,
     "check": ev.CheckDone,
+    "undone": ev.Undone,
     "notice": ev.Notice,
     "provider_failed": ev.ProviderFailed,
     "run_ended": ev.RunEnded,
 }
 _TYPES = {cls: name for name, cls in _NAMES.items()}
-_SYNCED = (ev.Asked, ev.Answered, ev.CheckDone, ev.RunEnded)
+_SYNCED = (ev.Asked, ev.Answered, ev.CheckDone, ev.Undone, ev.RunEnded)
 
 
 def is_durable(event: ev.Event) -> TypeGuard[ev.Durable]:
@@ -149,13 +153,18 @@ def _record(line: bytes) -> dict[str, Any] | None:
 class FileLog:
     """The log of one session on disk. One writer; `events` is the list in memory, in order."""
 
-    def __init__(self, path: Path, now: Callable[[], float] = time.time) -> None:
-        """Open `path` (created 0600, its folder 0700, at the first append), reading and repairing what is there."""
+    def __init__(self, path: Path, now: Callable[[], float] = time.time, hidden: Iterable[str] = ()) -> None:
+        """Open `path` (created 0600, its folder 0700, at the first append), reading and repairing what is there.
+
+        The texts in `hidden` (keys) are never written: a record holds `HIDDEN` in their place, wherever they came from.
+        """
         self.path = path
         self.fault: str | None = None
         self.problems: tuple[str, ...] = ()
         self.events: list[ev.Durable | ev.Unknown] = []
         self._now = now
+        # as they look in a record; the longest first, for one may hold another
+        self._hidden = sorted((json.dumps(text)[1:-1] for text in set(hidden) if len(text) >= SHORT), key=len)[::-1]
         self._waiting: list[bytes] = []
         self._seq = 0
         self.read_only = False
@@ -184,7 +193,10 @@ class FileLog:
         stamp = {"v": VERSION} if isinstance(event, ev.SessionStarted) else {"seq": self._seq}
         record = stamp | {"t": round(self._now(), 3)} | encode(event)
         self._seq += 1
-        self._waiting.append(json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode() + b"\n")
+        line = json.dumps(record, ensure_ascii=True, separators=(",", ":"))
+        for text in self._hidden:
+            line = line.replace(text, HIDDEN)
+        self._waiting.append(line.encode() + b"\n")
         sync = isinstance(event, _SYNCED) or (isinstance(event, ev.ToolDone) and event.receipt is not None)
         try:
             self._write(sync=sync)

@@ -8,6 +8,7 @@ drives `run` cancels its task, and finds the closing events in the log.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import TypeAlias
@@ -177,9 +178,9 @@ class _Run:
     def finish(self, reply: Reply) -> Iterator[ev.Durable]:
         """End the run with what was shown, or tell the model what is missing."""
         agent, record, work = self.agent, self.record, self.work
-        missing = task_evidence(self.task, work.changed) if work.edited else ""
+        missing = task_evidence(self.task, work.changed) if work.changed and not work.commanded else ""
         reason, text = verdict_on_done(
-            " ".join(agent.check.argv) if agent.check else None,
+            shlex.join(agent.check.argv) if agent.check else None,
             record.check,
             edited=work.edited,
             rounds_left=agent.limits.max_invalid - self.unverified,

@@ -349,7 +349,8 @@ class ApprovalRequest:
 
     `id` is unique in the session. `summary` is one line ("edit  src/a.py  +2 -1"), not yet
     sanitised. `depends_on` names the ids of earlier requests of the batch whose result the
-    preview was computed on; when one of them is not applied, this one is not executed.
+    preview was computed on; when one of them is not applied, this one is not executed. `reason` is
+    the model's, `caution` the product's word about the file ("agents read this file as instructions").
     """
 
     id: str
@@ -359,6 +360,7 @@ class ApprovalRequest:
     summary: str
     reason: str = ""
     depends_on: tuple[str, ...] = ()
+    caution: str = ""
 
 
 Answer: TypeAlias = Literal["yes", "no", "skip", "stop"]
@@ -415,6 +417,23 @@ class Receipt:
     removed: int = 0
     changed: tuple[FileChange, ...] = ()
     """Files that a command changed; `path`, `before` and `after` are for the file tools."""
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """The files whose bytes this effect changed, by a file tool or by a command."""
+        if self.path is not None:
+            return (self.path,) if self.before != self.after else ()
+        return tuple(change.path for change in self.changed)
+
+    @property
+    def unseen(self) -> bool:
+        """Whether it left bytes in the workspace that no person saw: an edit by flag or rule, or what a command wrote.
+
+        What a command of an allow pattern writes (a test's own files) comes from code that was seen or counted before.
+        """
+        if not self.touched:
+            return False
+        return self.by != "key" if self.path is not None else not self.by.startswith("allow pattern")
 
 
 OutcomeStatus: TypeAlias = Literal["applied", "refused", "error"]

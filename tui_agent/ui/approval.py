@@ -248,13 +248,13 @@ class ApprovalScreen(LateModal[Decisions]):
 
     def _texts(self, width: int, rows: int) -> dict[str, list[Content]]:
         """The lines of every text part of the dialog."""
-        asked, view = self._subject, self._view
-        floors = self.asked.request.policy.floors
-        checked = self._after if isinstance(self.asked.request.effect, WriteBytes) else ""
+        asked, view, request = self._subject, self._view, self.asked.request
+        reasons = (request.caution, *request.policy.floors)
+        checked = self._after if isinstance(request.effect, WriteBytes) else ""
         return {
-            "reason": reason_lines(self.asked.request.reason, width, room=2 if rows >= 24 else 1),
+            "reason": reason_lines(request.reason, width, room=2 if rows >= 24 else 1),
             "summary": summary_lines(asked, view, self._where, width),
-            "warnings": warning_lines(floors, (view.warns - asked.expected) | asked.what.warns, width),
+            "warnings": warning_lines(reasons, (view.warns - asked.expected) | asked.what.warns, width),
             "info": info_lines(view, checked, width, again=self._again),
             "keys": key_lines(view, asked.yes, width, armed=self.armed)
             if self._asking is None

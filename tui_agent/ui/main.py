@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -171,14 +172,16 @@ class MainScreen(Screen[None], inherit_bindings=False):
         hints: tuple[str, ...] = ()
         if self._dialog:
             phase, hints = "waiting for you", tuple(self._dialog.split("   "))
-        elif conversation is not None and conversation.working:
+        elif conversation is None:
+            phase = "" if self.is_current else "a question first"
+        elif conversation.working:
             now = time.monotonic()
             phase = phase_words(conversation.phase, now - conversation.since, now - conversation.heard)
             stop = "Esc stop" if self.retrying else "Ctrl+C stop"
             hints = (stop, "Enter queue", "Ctrl+J new line", "F2 commands")
         else:
             phase = "" if self.composer.text else "ready"
-            hints = ("Enter send", "Ctrl+J new line", "F2 commands", "Ctrl+X more", "Ctrl+C Ctrl+C quit")
+            hints = ("Enter send", "F2 commands", "Ctrl+C twice quits", "Ctrl+J new line", "Ctrl+X more")
         if armed:
             phase = armed
         self._footer.state = FooterState(phase, hints, self.transcript.below)
@@ -193,7 +196,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
                 self.app,
                 batch,
                 outside=self.outside(),
-                after=" ".join(check.argv) if check else "",
+                after=shlex.join(check.argv) if check else "",
                 where="not sandboxed",
             )
         finally:

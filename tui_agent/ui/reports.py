@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui_agent.config import load
 from tui_agent.paths import append_private, tilde
 from tui_agent.ui.numbers import config_report, privacy_report, tokens_report
 
@@ -36,7 +35,7 @@ class Reports:
         if app.main.conversation is None:
             return
         files = {tilde(app.begin.user_file, app.begin.environment): app.begin.user_file.is_file()}
-        files[".tui_agent/config.toml of this folder"] = app.project_file is not None and app.project_file.is_file()
+        files[".tui_agent/config.toml of this folder"] = "config" in app.trust.entries
         profile = app.session.profile
         app.talk.note(config_report(files, sorted(app.loaded.settings.profiles), profile.name if profile else ""))
 
@@ -46,7 +45,7 @@ class Reports:
         if app.main.conversation is None or app.begin.ready is not None:
             app.notify("There is no configuration here to read again.", markup=False)
             return
-        loaded = load(app.begin.user_file, app.project_file)
+        loaded = app.trust.settings(app.begin.user_file)
         for fault in loaded.faults:
             app.talk.note(str(fault))
         if loaded.broken:

@@ -243,16 +243,21 @@ class WrapView(ScrollView, can_focus=False):
         return "both" if width >= 80 else "one" if width >= 50 else "sign"
 
     @property
-    def _gutter_width(self) -> int:
-        return {"both": 2 * self._digits + 6, "one": self._digits + 4, "sign": 2, "none": 0}[self.numbers]
-
-    @property
     def _columns(self) -> int:
         return self.scrollable_content_region.width
 
     @property
+    def _layout(self) -> tuple[int, Numbers]:
+        """What the lines were measured for: Textual paints at a new size before it tells of it."""
+        return self._layout_key or (self._columns, self.numbers)
+
+    @property
+    def _gutter_width(self) -> int:
+        return {"both": 2 * self._digits + 6, "one": self._digits + 4, "sign": 2, "none": 0}[self._layout[1]]
+
+    @property
     def _text_width(self) -> int:
-        return max(2, self._columns - self._gutter_width - 1)
+        return max(2, self._layout[0] - self._gutter_width - 1)
 
     def _step(self) -> bool:
         """Do one unit of work; False when there is none left."""
@@ -377,7 +382,7 @@ class WrapView(ScrollView, can_focus=False):
         return line.pieces
 
     def _gutter(self, line: Line, *, cursor: bool) -> list[Piece]:
-        numbers, digits = self.numbers, self._digits
+        numbers, digits = self._layout[1], self._digits
         if numbers == "none":
             return []
         lead = ("›" if cursor else " ", "cursor")
