@@ -233,13 +233,8 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
         interactive=asker is not None or options.dry_run,  # what would be asked is shown
         yes=options.yes,
         allow_check="check" in options.allow,
-<<<<<<< HEAD
         user_file=user_file,
         network=network_of(options, paths),
-=======
-        network=network_of(options, paths),
-        user_file=user_file,
->>>>>>> prov2
         dry_run=oneshot.show_request if options.dry_run else None,
     )
     session = Session(terms, asker or questions.ask_nobody)

@@ -55,17 +55,10 @@ from tui_agent.protocols.native import StepDown
 from tui_agent.providers import connect
 from tui_agent.providers.network import Network
 from tui_agent.workspace import Workspace, git
-<<<<<<< HEAD
 from tui_agent.workspace.confined import Confined
 from tui_agent.workspace.images import Pictures
 from tui_agent.workspace.receipts import Blobs
 from tui_agent.workspace.runner import child_environment
-=======
-from tui_agent.workspace.images import Pictures
-from tui_agent.workspace.receipts import Blobs
-from tui_agent.workspace.runner import CommandResult, child_environment
-from tui_agent.workspace.runner import run as run_command
->>>>>>> prov2
 
 
 def new_id(now: float) -> str:
@@ -89,15 +82,9 @@ class Terms:
     interactive: bool = True
     yes: bool = False
     allow_check: bool = False
-<<<<<<< HEAD
     user_file: Path | None = None
     """The configuration file in use, when it is not the usual one."""
     network: Network = field(default_factory=Network)
-=======
-    network: Network = field(default_factory=Network)
-    user_file: Path | None = None
-    """The configuration file in use, when it is not the usual one."""
->>>>>>> prov2
     dry_run: Callable[[ApprovalRequest], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 

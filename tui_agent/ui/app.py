@@ -96,10 +96,7 @@ class AgentApp(App[int], inherit_bindings=False):
         self.begin = start
         self.loaded = Loaded(start.ready.terms.settings) if start.ready else load(start.user_file)
         self.trust = Trust(start.root, trusted=start.ready is not None and start.ready.terms.trusted)
-<<<<<<< HEAD
         self.jobs = JobList(self)
-=======
->>>>>>> prov2
         self.switching, self.reports = Switching(self), Reports(self)
         self.tried = ""
         """How the first run's choice was tried, for the transcript."""
@@ -107,12 +104,9 @@ class AgentApp(App[int], inherit_bindings=False):
             "ui.palette": lambda _: self.open_palette("Commands"),
             "ui.help": lambda _: self.open_palette("Keys and commands"),
             "ui.leader": lambda _: self.open_leader(),
-<<<<<<< HEAD
             "session.undo": lambda _: self.go_back(redo=False),
             "session.redo": lambda _: self.go_back(redo=True),
             "session.receipts": self.show_receipts,
-=======
->>>>>>> prov2
             "provider.switch": self.switching.provider,
             "model.switch": self.switching.model,
             "model.effort": self.switching.effort,
@@ -121,12 +115,6 @@ class AgentApp(App[int], inherit_bindings=False):
             "config.show": self.reports.config,
             "config.reload": self.reports.reload,
             "session.debug": self.reports.debug,
-<<<<<<< HEAD
-=======
-            "session.undo": lambda _: self.go_back(redo=False),
-            "session.redo": lambda _: self.go_back(redo=True),
-            "session.receipts": self.show_receipts,
->>>>>>> prov2
             "ui.redraw": self.redraw,
             "app.suspend": lambda _: self.action_suspend_process(),
             "app.quit": self.quit,
@@ -222,12 +210,8 @@ class AgentApp(App[int], inherit_bindings=False):
             self.loaded.settings,
             begin.paths,
             trusted=self.trust.trusted,
-            network=begin.network,
             user_file=begin.user_file,
-<<<<<<< HEAD
             network=begin.network,
-=======
->>>>>>> prov2
             environment=begin.environment,
         )
 
