@@ -76,6 +76,18 @@ def _free(_usage: Usage | None) -> float | None:
     return None
 
 
+def question(request: ApprovalRequest) -> ev.Asked:
+    """The event of putting a request to the person."""
+    return ev.Asked(request.id, request.call.id, request.call.name, request.summary, digest_of(request.effect))
+
+
+def answer_to(decision: Decision) -> ev.Answered:
+    """The event of an answer."""
+    chosen = None if decision.chosen is None else tuple(sorted(decision.chosen))
+    instead = None if decision.instead is None else decision.instead.id
+    return ev.Answered(decision.request_id, decision.answer, decision.reason, decision.by, chosen, instead)
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
     """Everything that a run is injected with. `price` gives the USD of one call, None when unknown."""
@@ -288,13 +300,12 @@ class _Run:
         if asked:
             yield ev.Phase("asking")
             for request in asked:
-                question = ev.Asked(
-                    request.id, request.call.id, request.call.name, request.summary, digest_of(request.effect)
-                )
-                yield self.note(question)
+                yield self.note(question(request))
             for answer in await self.agent.ask(tuple(asked)):
                 decisions[answer.request_id] = answer
-                yield self.note(ev.Answered(answer.request_id, answer.answer, answer.reason, answer.by))
+                if answer.instead is not None:
+                    yield self.note(question(answer.instead))
+                yield self.note(answer_to(answer))
         async with aclosing(self.carry_out_all(plan, decisions)) as events:
             async for event in events:
                 yield event
@@ -399,8 +410,9 @@ class _Run:
 
     async def carry_out(self, request: ApprovalRequest, decision: Decision) -> Events:
         """Commit one approved request, with its live output on the way."""
-        yield ev.Phase("running", request.summary)
-        yield ev.ToolStarted(request.call, request.summary)
+        summary = (decision.instead or request).summary
+        yield ev.Phase("running", summary)
+        yield ev.ToolStarted(request.call, summary)
         started = self.agent.clock()
         stage = Stage(lambda emit: self.commit(request, decision, emit))
         try:
@@ -410,7 +422,7 @@ class _Run:
             # a write is never torn in the middle: only commands are cancelled
             outcome = await stage.settle(cancel=not isinstance(request.effect, WriteBytes))
             seconds = self.agent.clock() - started
-            done = None if outcome is None else self.done(request.call, outcome, request.summary, seconds)
+            done = None if outcome is None else self.done(request.call, outcome, summary, seconds)
         if done is not None:
             yield done
 

@@ -39,6 +39,7 @@ STYLES = (
     "tree.tcss",
     "palette.tcss",
     "approval.tcss",
+    "review.tcss",
     "first_run.tcss",
 )
 

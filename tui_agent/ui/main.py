@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
@@ -17,13 +17,18 @@ from textual.widgets import Static
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.types import ApprovalRequest, Decision
+from tui_agent.core.display import plain
+from tui_agent.core.types import ApprovalRequest, Decision, Outcome
+from tui_agent.review import Entry, changed, revert
 from tui_agent.ui.actions import ACTIONS, BY_SLASH
 from tui_agent.ui.approval import ask_on_screen
 from tui_agent.ui.chrome import Footer, FooterState, Header, HeaderState, Queue, Rule
 from tui_agent.ui.composer import Composer
 from tui_agent.ui.conversation import Conversation
+from tui_agent.ui.editor import EditorError, edit_text, open_at, own_environment
 from tui_agent.ui.late_modal import Outside
+from tui_agent.ui.looks import Looks
+from tui_agent.ui.review import Review, World
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.transcript import Transcript
 from tui_agent.ui.tree import FileTree
@@ -71,6 +76,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self._side = side
         self._armed = ("", 0.0)
         self._dialog = ""
+        self.looks = Looks()
         self._ticker: Timer | None = None
         self.handlers: dict[str, Handler] = {
             "ui.interrupt": self.interrupt,
@@ -79,6 +85,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             "ui.back": self.back,
             "pane.files": self.toggle_side,
             "pane.next": self.next_pane,
+            "pane.diff": self.review,
             "view.details": lambda _: self.transcript.toggle_details(),
             "scroll.up": lambda _: self.transcript.action_page_up(),
             "scroll.down": lambda _: self.transcript.action_page_down(),
@@ -184,11 +191,40 @@ class MainScreen(Screen[None], inherit_bindings=False):
                 outside=self.outside(),
                 after=" ".join(check.argv) if check else "",
                 where="not sandboxed",
+                looks=self.looks,
+                edit=self.edit_text,
             )
         finally:
             self._dialog_footer("")
             self.header = replace(self.header, question=False)
             self._header.state = self.header
+
+    async def edit_text(self, path: str, text: bytes) -> bytes | None:
+        """Let the person edit a text; None, and a word about it, when nothing came of it."""
+        try:
+            new = edit_text(path, text, lambda copy: self.open_editor(copy, 1))
+        except EditorError as error:
+            self.notify(plain(str(error)), markup=False)
+            return None
+        if new == text:
+            self.notify("The text was not changed.", markup=False)
+        return new
+
+    def open_editor(self, path: str, line: int) -> None:
+        """Give the terminal to the person's editor until it ends.
+
+        Raises:
+            EditorError: the terminal cannot be given away, or there is no editor, or it failed.
+        """
+        if self.conversation is None:
+            return
+        terms = self.conversation.session.terms
+        environment = own_environment(terms.environment, terms.settings.key_names())
+        try:
+            with self.app.suspend():
+                open_at(path, line, environment)
+        except SuspendNotSupported as error:
+            raise EditorError("This terminal cannot be given to an editor.") from error
 
     def outside(self) -> Outside:
         """What a question needs from this screen: the composer for what is not an answer, the footer."""
@@ -329,6 +365,33 @@ class MainScreen(Screen[None], inherit_bindings=False):
         if self.has_class("-side-open") and not self.has_class("-wide"):
             self._side.files.focus()
         else:
+            self.composer.focus()
+
+    def review(self, _: str) -> None:
+        """Show everything that this session changed; the notes come back into the composer."""
+        if self.conversation is None:
+            return
+        session, talk = self.conversation.session, self.conversation
+
+        async def take_back(entry: Entry, hunks: frozenset[int] | None) -> Outcome:
+            outcome = await revert(session, entry, hunks)
+            talk.catch_up()
+            self.refresh_state()
+            return outcome
+
+        def open_at(path: str, line: int) -> None:
+            try:
+                self.open_editor(str(session.root / path), line)
+            except EditorError as error:
+                self.notify(plain(str(error)), markup=False)
+
+        world = World(lambda base: changed(session, base), take_back, open_at, lambda: self.working, self.looks)
+        self.app.push_screen(Review(world), self.add_notes)
+
+    def add_notes(self, notes: str | None) -> None:
+        """Put the notes of a review behind what is in the composer, to be read and sent."""
+        if notes:
+            self.composer.load("\n\n".join(filter(None, (self.composer.text.strip(), notes))))
             self.composer.focus()
 
     def copy_answer(self, _: str) -> None:

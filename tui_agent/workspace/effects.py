@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from tui_agent.core.diff import apply_hunks, diff
+from tui_agent.core.diff import apply_hunks, diff, unified
 from tui_agent.core.types import (
     ApprovalRequest,
     Decision,
@@ -45,6 +45,8 @@ from tui_agent.workspace.receipts import UNKNOWN, Restore, plan
 from tui_agent.workspace.running import Run
 
 T = TypeVar("T")
+_LONGEST_DIFF = 20_000
+"""Characters of a difference that are told to the model."""
 _PASSWORD = re.compile(r"(://[^/\s:@]*:)[^@\s/]+@")
 
 
@@ -268,6 +270,14 @@ class Effects:
         receipt = self._receipt(call, place.path, base, new, "key")
         return Outcome("applied", f"restored {place.path}", receipt, "; ".join(notes))
 
+    def versions(self, step: Restore) -> tuple[bytes | None, bytes | None]:
+        """The bytes of a step before and after it."""
+        try:
+            found = self.disk.content(self.disk.anchor.resolve(step.path))
+        except (OSError, ToolError):
+            found = None
+        return found[0] if found else None, None if step.target is None else self.memory.blobs.get(step.target)
+
     def _hash(self, path: str) -> str | None:
         try:
             found = self.disk.content(self.disk.anchor.resolve(path))
@@ -299,6 +309,21 @@ def as_approved(effect: Effect, receipt: Receipt | None) -> bool:
     if not isinstance(effect, WriteBytes) or receipt is None:
         return True
     return receipt.after == (None if effect.new is None else sha256(effect.new))
+
+
+def said_with_yes(decision: Decision) -> str:
+    """What the model is told beside the result: that the person edited its text, and the person's note."""
+    text = ""
+    if decision.instead is not None and isinstance(effect := decision.instead.effect, WriteBytes):
+        now = unified(diff(effect.base, effect.new), effect.path)
+        if decision.chosen is not None:
+            now = "the text was edited, then applied in part; read the file again"
+        elif len(now) > _LONGEST_DIFF:
+            now = "the difference is too long to be told; read the file again"
+        text += f"\nthe user edited your text before it was applied. The change is now:\n{now.rstrip()}"
+    if decision.reason:
+        text += f"\nnote from the user: {decision.reason}"
+    return text
 
 
 def _chosen(effect: WriteBytes, decision: Decision) -> tuple[bytes | None, str]:
