@@ -7,6 +7,7 @@ depends on the machine, the clock or the network.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -27,6 +28,7 @@ from tui_agent.core.types import (
     Decision,
     Delta,
     Effect,
+    FileChange,
     Model,
     PolicyRequest,
     ProviderError,
@@ -42,12 +44,17 @@ from tui_agent.core.types import (
 )
 from tui_agent.paths import Paths
 from tui_agent.session import Terms
+from tui_agent.trust import Trust, TrustStore
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.first_run import FirstRun
 from tui_agent.ui.review import Review
-from tui_agent.ui.trust_card import TrustCard
+from tui_agent.ui.trust_card import TrustCard, subject_of
+from tui_agent.ui.undo import UndoScreen
+from tui_agent.ui.viewer import Viewer
+from tui_agent.workspace import git
+from tui_agent.workspace.receipts import Blobs
 
 SIZES = ((120, 40), (80, 24), (40, 20))
 
@@ -214,7 +221,7 @@ HUNKS = request(
 )
 COMMAND = request(
     11,
-    RunArgv(("git", "log", "--oneline", "-n", "5", "--", "src/lexer.py"), 120),
+    RunArgv(git.argv(("git", "log", "--oneline", "-n", "5", "--", "src/lexer.py")), 120),
     "run  git log",
     "Who changed this last?",
 )
@@ -269,6 +276,52 @@ async def _welcome(app: AgentApp, pilot: Pilot[int]) -> None:
 
 async def _trust(app: AgentApp, pilot: Pilot[int]) -> None:
     await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
+    await settle(pilot)
+
+
+WANTED = {
+    ".tui_agent/config.toml": (
+        'default_provider = "cloud"\n[permissions]\nshell = "deny"\nallow = ["rm"]\n[checks]\n"." = ["make", "check"]\n'
+    ),
+    ".mcp.json": '{"mcpServers": {"files": {"command": "npx", "args": ["-y", "@acme/files-mcp"]}}}',
+    "AGENTS.md": "Keep error texts.\n" * 38,
+    ".git/config": '[core]\n\tfsmonitor = "./watch"\n',
+}
+"""What a folder may want to add."""
+
+
+async def _trust_card(app: AgentApp, *, again: bool) -> None:
+    """The card of a folder with files; `again`: it was trusted before its check changed."""
+    await until(lambda: isinstance(app.screen, TrustCard))
+    app.pop_screen()
+    root = app.begin.root
+    for name, text in WANTED.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    store = TrustStore(app.begin.paths.data / "trust.toml")
+    known = store.answer(root, trusted=True) if again else Trust(root)
+    if again:
+        config = root / ".tui_agent/config.toml"
+        config.write_text(config.read_text(encoding="utf-8").replace("make", "./make"), encoding="utf-8")
+        known = store.look(root)
+    about = subject_of(known, app.begin.user_file, app.begin.environment)
+    app.push_screen(TrustCard(about, accepted=lambda name: store.accepted(root, name)))
+    await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
+
+
+async def _trust_entries(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _trust_card(app, again=False)
+    await settle(pilot)
+
+
+async def _trust_changed(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _trust_card(app, again=True)
+    await settle(pilot)
+
+
+async def _trust_difference(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _trust_changed(app, pilot)
+    await pilot.press("down", "v")
     await settle(pilot)
 
 
@@ -446,9 +499,75 @@ async def _refused(app: AgentApp, _pilot: Pilot[int]) -> None:
     )
 
 
+def sha(data: bytes) -> str:
+    """The hash of a file's content."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _changed(app: AgentApp) -> None:
+    """Two turns that changed files, with copies of what they held, and a change of the person's own since."""
+    Blobs(app.session.folder / "blobs").put(LEXER)
+    (app.session.root / "src/lexer.py").write_bytes(LEXER_NEW)
+    (app.session.root / "docs/a.md").write_bytes(b"mine\n")
+    edit, create, docs = (call(n, name) for n, name in ((20, "edit_file"), (21, "write_file"), (22, "edit_file")))
+    made = (
+        Receipt("7c1f-4", "c20", "edit_file", {}, "src/lexer.py", sha(LEXER), sha(LEXER_NEW), None, 0.004, "key", 6, 3),
+        Receipt(
+            "7c1f-6", "c21", "write_file", {}, "tests/test_lex.py", None, sha(b"\n"), None, 0.003, "flag: --yes", 1, 0
+        ),
+        Receipt("7c1f-9", "c22", "edit_file", {}, "docs/a.md", sha(LEXER), sha(b"x"), None, 0.002, "key", 1, 1),
+    )
+    ran = Receipt(
+        "7c1f-7",
+        "c23",
+        "run_command",
+        {"argv": ["sed", "-i", "s/old name/new/", "src/tokens.py"]},
+        exit_code=0,
+        duration=0.031,
+        by="key",
+        changed=(FileChange("src/tokens.py", "", sha(b"\n")),),
+    )
+    tell(
+        app,
+        ev.UserSaid("Unicode escapes outside the BMP come out as two lone surrogates. Fix it."),
+        said("", edit, create),
+        done(edit, "edit  src/lexer.py  +6 -3", receipt=made[0]),
+        done(create, "create  tests/test_lex.py  +1 -0", receipt=made[1]),
+        ev.RunEnded(StopReason.UNVERIFIED, "", 2),
+        ev.UserSaid("Now rename the token and say so in the docs."),
+        said("", call(23, "run_command"), docs),
+        done(call(23, "run_command"), "run  sed -i …", "exit 0, 1 files changed", 0.031, receipt=ran),
+        done(docs, "edit  docs/a.md  +1 -1", receipt=made[2]),
+        ev.RunEnded(StopReason.UNVERIFIED, "", 3),
+    )
+
+
+async def _undo(app: AgentApp, pilot: Pilot[int]) -> None:
+    _changed(app)
+    app.main.act("session.undo")
+    await until(lambda: isinstance(app.screen, UndoScreen))
+    await settle(pilot)
+
+
+async def _undo_plan(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _undo(app, pilot)
+    await pilot.press("down", "enter")
+    await settle(pilot)
+
+
+async def _receipts(app: AgentApp, pilot: Pilot[int]) -> None:
+    _changed(app)
+    app.main.act("session.receipts")
+    await until(lambda: isinstance(app.screen, Viewer))
+    await settle(pilot)
+
+
 SCENES = (
     Scene("first-run", _welcome, bare=True),
     Scene("trust", _trust, bare=True),
+    Scene("trust-entries", _trust_entries, bare=True),
+    Scene("trust-changed", _trust_changed, bare=True),
+    Scene("trust-difference", _trust_difference, bare=True),
     Scene("idle", _idle),
     Scene("working", _working),
     Scene("finished", _finished),
@@ -467,6 +586,9 @@ SCENES = (
     Scene("provider", _provider),
     Scene("error", _error),
     Scene("refused", _refused),
+    Scene("undo", _undo),
+    Scene("undo-plan", _undo_plan),
+    Scene("receipts", _receipts),
 )
 
 

@@ -7,15 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.prompt import system_prompt
+from tui_agent.core.types import ToolSpec
+from tui_agent.prompt import Prompts
 from tui_agent.tools.registry import TOOLS
 
 ROOT = Path("/home/ada/shop")
 SPECS = tuple(tool.spec for tool in TOOLS.values())
 
 
+def system_prompt(specs: tuple[ToolSpec, ...], root: Path, check: tuple[str, ...] | None) -> str:
+    return Prompts(specs, root, check).native()
+
+
 def only(*names: str) -> str:
-    return system_prompt([spec for spec in SPECS if spec.name in names], ROOT, ("make", "check"))
+    return system_prompt(tuple(spec for spec in SPECS if spec.name in names), ROOT, ("make", "check"))
 
 
 def test_it_holds_the_folder_and_the_rules_of_working() -> None:
@@ -57,6 +62,6 @@ def test_without_a_tool_that_changes_files_or_a_check_no_check_is_promised() -> 
 
 def test_it_is_the_same_bytes_every_time_and_names_no_other_path() -> None:
     text = system_prompt(SPECS, ROOT, None)
-    assert text == system_prompt(iter(SPECS), ROOT, None)
+    assert text == system_prompt(SPECS, ROOT, None)
     assert not re.search(r"\w/\w|\w\.(py|txt|md|json|toml|c|rs)\b", text.replace(str(ROOT), ""))
     assert not re.search(r"\{\w+\}", text)

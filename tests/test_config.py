@@ -240,3 +240,23 @@ def test_an_empty_value_never_brings_a_vendors_address(tmp_path: Path, empty: st
     text = f"[profiles.x]\nmodel = 'm'\n{empty}\n"
     profile = load(write(tmp_path / "c.toml", text)).settings.profiles["x"]
     assert (profile.endpoint, profile.api_key_env) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('[profiles.b]\nendpoint = "http://[::1"\n', "profiles.b.endpoint"),
+        ('[profiles.b]\nendpoint = "http://x:notaport/"\n', "profiles.b.endpoint"),
+        ('[profiles.b]\napi_key_env = "sk-looks-like-a-key"\n', "profiles.b.api_key_env"),
+        ("[profiles.b.generation]\nt = 1979-05-27\n", "profiles.b.generation.t"),
+        ('[checks]\n"/x" = ["a\\u0000b"]\n', "checks./x"),
+    ],
+)
+def test_values_that_would_fail_later_are_faults_of_the_file(tmp_path: Path, text: str, key: str) -> None:
+    fault = load(write(tmp_path / "config.toml", text)).faults[0]
+    assert (fault.key, fault.severity) == (key, "error")
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_bytes(b"\xef\xbb\xbf[limits]\nmax_steps = 9\n")
+    assert load(tmp_path / "config.toml").settings.limits.max_steps == 9

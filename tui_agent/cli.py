@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import io
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -13,12 +15,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from tui_agent import __version__
-from tui_agent.config import Loaded, load
+from tui_agent.config import Loaded, load, read_layer
 from tui_agent.core.display import plain
 from tui_agent.core.profile import Profile
+from tui_agent.core.shell import needs_shell, split
 from tui_agent.core.types import AgentError, ApprovalRequest, ConfigError, Decision
 from tui_agent.paths import Paths, user_paths
-from tui_agent.trust import TrustStore, may_be_trusted
+from tui_agent.trust import TrustStore, may_be_trusted, not_in_force
+from tui_agent.wants import wants
 
 USAGE_ERROR = 5
 
@@ -28,6 +32,7 @@ EXAMPLES = """examples:
   tui-agent -p "fix the failing test"   one task; asks on the terminal before it changes anything
   tui-agent -p "say hi" --json          one task, the result as JSON
   git diff | tui-agent --stdin -p "review this"
+  tui-agent replay SESSION              play a saved session again: no model, no network
   tui-agent trust                       trust this folder, so that its config and its check count
 
 exit codes of one task:
@@ -37,7 +42,7 @@ exit codes of one task:
 MAX_STDIN = 4_000_000
 """Bytes that --stdin takes: more than any model does."""
 
-LATER = frozenset({"replay", "config", "keys", "doctor", "paths", "sessions", "purge", "reset-terminal"})
+LATER = frozenset({"config", "keys", "doctor", "paths", "sessions", "purge", "reset-terminal"})
 """First words that are kept for subcommands, so that no task ever changes its meaning."""
 
 
@@ -64,6 +69,10 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument(
         "--allow", action="append", default=[], choices=["check"], help="let the configured check run unasked"
     )
+    p.add_argument("--dry-run", action="store_true", help="show what would be changed or run, and do none of it")
+    p.add_argument(
+        "--mode", choices=["read", "review", "plan"], help="only read; answer as a reviewer; answer with a plan"
+    )
     p.add_argument("--provider", metavar="NAME", help='a profile of the configuration, or "demo"')
     p.add_argument("--model", metavar="ID", help="a model of that provider")
     p.add_argument("--cwd", metavar="DIR", type=Path, help="the folder to work in (default: this one)")
@@ -84,6 +93,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return demo(words[1:])
             case ["trust"]:
                 return trust(words[1:])
+            case ["replay"]:
+                return replay(words[1:])
         return start(words)
     except AgentError as error:
         print(f"tui-agent: {plain(str(error))}", file=sys.stderr)
@@ -96,6 +107,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
         return 141
+    except OSError as error:
+        if error.errno != errno.EIO:
+            return crashed(user_paths())
+        return 128 + signal.SIGHUP  # the terminal that we wrote to is gone
     except Exception:  # noqa: BLE001 - the top border: a crash leaves a reason, and never a raw traceback on the screen
         return crashed(user_paths())
 
@@ -145,8 +160,10 @@ def start(words: Sequence[str]) -> int:
     paths = user_paths()
     user_file = options.config or paths.config_file
     if task is None:
-        if options.json or options.yes or options.allow or options.quiet:
-            raise ConfigError("--json, --yes, --allow and --quiet are for one task; give one with -p")
+        if options.json or options.yes or options.allow or options.quiet or options.mode or options.dry_run:
+            raise ConfigError(
+                "--json, --yes, --allow, --mode, --dry-run and --quiet are for one task; give one with -p"
+            )
         return screen(options, root, paths, user_file)
     return one_task(options, task, root, paths, user_file)
 
@@ -193,18 +210,15 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
     """Carry out one task without the screen."""
     store = TrustStore(paths.data / "trust.toml")
     trust = store.look(root)
-    loaded = load(user_file, trust.entries.get("config"))
-    warnings = [str(fault) for fault in loaded.faults]
-    warnings += [
-        f"the project's {name} changed since you trusted it and is off. Look at it, then: tui-agent trust"
-        for name in trust.changed
-    ]
+    loaded = trust.settings(user_file)
+    warnings = [str(fault) for fault in loaded.faults] + not_in_force(store, root, user_file)
     for text in filter(None, (*warnings, store.problem())):
         print(f"tui-agent: {plain(text)}", file=sys.stderr, flush=True)
     if loaded.broken:
         return USAGE_ERROR
 
     from tui_agent import oneshot, questions  # noqa: PLC0415 - each path imports only what it needs
+    from tui_agent.modes import mode  # noqa: PLC0415
     from tui_agent.session import Session, Terms  # noqa: PLC0415
 
     asker = questions.terminal_asker()
@@ -213,11 +227,15 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
         loaded.settings,
         paths,
         trusted=trust.trusted,
-        interactive=asker is not None,
+        interactive=asker is not None or options.dry_run,  # what would be asked is shown
         yes=options.yes,
         allow_check="check" in options.allow,
+        user_file=user_file,
+        dry_run=oneshot.show_request if options.dry_run else None,
     )
     session = Session(terms, asker or questions.ask_nobody)
+    if options.mode:
+        session.enter(mode(options.mode))
     if options.provider == "demo":
         from tui_agent.demo import PROFILE, model  # noqa: PLC0415
 
@@ -290,17 +308,60 @@ def trust(words: Sequence[str]) -> int:
     """Trust a folder from the shell."""
     p = _Parser(prog="tui-agent trust", description="Trust a folder: its own config and its check count from then on.")
     p.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR")
+    p.add_argument("--check", metavar="COMMAND", help="run this after edits: a program and its words, no shell")
     p.add_argument("--forget", action="store_true", help="take the trust back")
     options = p.parse_args(list(words))
+    check = check_of(options.check)
+    if check and options.forget:
+        raise ConfigError("--check and --forget exclude each other")
     root, store = folder(options.folder), TrustStore(user_paths().data / "trust.toml")
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - does not raise when there is none
     if not options.forget and not may_be_trusted(root, home):
         raise ConfigError(f"{root} is your home folder or holds it; trust the project's own folder instead")
-    answer = store.answer(root, trusted=not options.forget)
+    shown = () if options.forget else wants(root, read_layer(user_paths().config_file)[0])
+    answer = store.answer(root, trusted=not options.forget, shown=shown, check=check)
     print(plain(f"{'trusted' if answer.trusted else 'not trusted'}: {answer.root}"))
-    for name in answer.entries:
-        print(plain(f"  counts from now on: {name}"))
+    for want in shown:
+        print(plain(f"  counts from now on: {want.name}   {want.path}   sha256 {want.digest[:12]}"))
+        for line in want.lines:
+            print(plain(f"    {line}"))
+    if answer.check:
+        print(f"  check after edits: {plain(list(answer.check), 'argv')}")
     return 0
+
+
+def replay(words: Sequence[str]) -> int:
+    """Play a saved session through today's loop."""
+    p = _Parser(
+        prog="tui-agent replay",
+        description="Play a saved session's replies through today's loop, up to the first event that is not as recorded.",
+    )
+    p.add_argument("session", metavar="SESSION", help="its id, its folder or its log.jsonl")
+    p.add_argument("--execute", action="store_true", help="carry out its effects again, in a copy of today's folder")
+    options = p.parse_args(list(words))
+    from tui_agent import playback  # noqa: PLC0415 - each path imports only what it needs
+
+    paths = user_paths()
+    log = playback.log_of(paths, options.session)
+    loaded = load(paths.config_file)
+    for fault in loaded.faults:
+        print(f"tui-agent: {plain(str(fault))}", file=sys.stderr)
+    if loaded.broken:
+        return USAGE_ERROR
+    return playback.replay(log, loaded.settings, TrustStore(paths.data / "trust.toml"), execute=options.execute)
+
+
+def check_of(text: str | None) -> tuple[str, ...] | None:
+    """The words of a check command.
+
+    Raises:
+        ConfigError: it is empty, or needs a shell.
+    """
+    if text is None:
+        return None
+    if needs_shell(text) or not text.strip():
+        raise ConfigError("--check takes a program and its words, and no shell; put what needs one into a script")
+    return tuple(split(text))
 
 
 def entry() -> NoReturn:

@@ -80,10 +80,13 @@ class Loaded:
         return any(f.severity == "error" for f in self.faults)
 
 
-def read_layer(file: Path) -> tuple[dict[str, Any], list[Fault]]:
-    """One file as a dict and its faults; a file that does not exist is an empty layer without fault."""
+def read_layer(file: Path, content: bytes | None = None) -> tuple[dict[str, Any], list[Fault]]:
+    """One file as a dict and its faults; a file that does not exist is an empty layer without fault.
+
+    `content` is what the file held when somebody looked; without it, it is read now.
+    """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = (file.read_bytes() if content is None else content).decode("utf-8-sig")
     except FileNotFoundError:
         return {}, []
     except (OSError, UnicodeDecodeError) as error:
@@ -110,11 +113,16 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def project_part(data: Mapping[str, Any], user: Mapping[str, Any], file: Path) -> tuple[dict[str, Any], list[Fault]]:
-    """What a trusted project's file may change; every other key is named in a warning and left out."""
+def project_part(
+    data: Mapping[str, Any], user: Mapping[str, Any], file: Path, text: str
+) -> tuple[dict[str, Any], list[Fault]]:
+    """What a trusted project's file may change; every other key is named in a warning and left out.
+
+    `text` is the file's, for the lines in the warnings. The check of its own folder is no part of this: it is accepted
+    by its text, see `trust`.
+    """
     out: dict[str, Any] = {}
     faults: list[Fault] = []
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
 
     def refuse(*key: str, why: str = "a project may not set this; put it into your own config") -> None:
         faults.append(Fault(file, line_of(text, key), ".".join(key), why, "warning"))
@@ -136,7 +144,7 @@ def project_part(data: Mapping[str, Any], user: Mapping[str, Any], file: Path) -
             for key in value.keys() - stricter.keys():
                 refuse("permissions", key, why="a project may only make permissions stricter")
             out["permissions"] = stricter
-        else:
+        elif name != "checks" or set(value) != {"."}:
             refuse(name)
     if out.get("default_provider") not in {None, *user.get("profiles", {})}:
         refuse("default_provider", why="a project may only choose among your own profiles")
@@ -156,15 +164,20 @@ def _stricter(project: Mapping[str, Any], user: Mapping[str, Any]) -> dict[str, 
     return out
 
 
-def load(user_file: Path, project_file: Path | None = None) -> Loaded:
-    """Read and merge the layers. `project_file` is given only when the folder is trusted."""
+def load(user_file: Path, project_file: Path | None = None, content: bytes | None = None) -> Loaded:
+    """Read and merge the layers.
+
+    `project_file` is given only when the folder is trusted; `content` holds the bytes of it that were compared with
+    what was accepted, so that nothing can change in between.
+    """
     data, faults = read_layer(user_file)
     if any(f.severity == "error" for f in faults):
         return Loaded(Settings(policy=careful(DEFAULT)), tuple(faults))
     if project_file is not None:
-        project, more = read_layer(project_file)
+        project, more = read_layer(project_file, content)
         if not any(f.severity == "error" for f in more):
-            allowed, refused = project_part(project, data, project_file)
+            text = (project_file.read_bytes() if content is None else content).decode()
+            allowed, refused = project_part(project, data, project_file, text)
             data = merge(data, allowed)
             more += refused
         faults += more

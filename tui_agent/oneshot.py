@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import signal
 import sys
 import textwrap
@@ -17,7 +18,7 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.codec import to_json
 from tui_agent.core.display import label, plain
-from tui_agent.core.types import Receipt, RetryTick, WriteBytes
+from tui_agent.core.types import ApprovalRequest, Receipt, RetryTick, WriteBytes
 from tui_agent.questions import view
 from tui_agent.session import Session
 from tui_agent.workspace.receipts import Blobs
@@ -31,6 +32,12 @@ _OBJECT = 160
 def say(text: str) -> None:
     """Words to the person, on stderr, nothing raw in them."""
     print(plain(text), file=sys.stderr, flush=True)
+
+
+def show_request(request: ApprovalRequest) -> None:
+    """What a dry run would have done, whole, on stderr."""
+    say(f"\n  {plain(request.summary, 'title')}")
+    print(view(request.effect).printed(), file=sys.stderr, flush=True)
 
 
 async def run_once(session: Session, task: str, *, as_json: bool = False, quiet: bool = False) -> int:
@@ -96,8 +103,9 @@ def banner(session: Session) -> str:
     """Who answers, where, and under which rules."""
     terms, profile = session.terms, session.profile
     modes = {"allow": "edits", "ask": "ask (--yes: edits)" if terms.yes else "ask", "deny": "read"}
+    mode = session.mode.name if session.mode.reads_only else modes[terms.settings.policy.table["write"]]
     who = f"{profile.name}/{profile.model}" if profile else "no model"
-    words = [who, f"in {session.root}", f"mode {modes[terms.settings.policy.table['write']]}"]
+    words = [who, f"in {session.root}", f"mode {mode}"]
     return "  ".join(["tui-agent", *words, *([] if terms.trusted else ["folder not trusted"])])
 
 
@@ -114,6 +122,8 @@ def status_lines(event: ev.Event, last: ev.Event | None, session: Session, *, qu
             return [indented(message.text, 2)]
         case ev.ToolDone():
             return tool_lines(event, session)
+        case ev.ProtocolChosen(protocol, reason):
+            return [indented(f"protocol {protocol} from here on: {reason}", 2)]
         case ev.Notice(text):
             return [indented(text, 2)]
         case RetryTick(attempt, left, error) if not (isinstance(last, RetryTick) and last.attempt == attempt):
@@ -125,7 +135,7 @@ def check_lines(check: ev.CheckDone) -> Iterator[str]:
     """A check with how it was confined, and its output when it failed."""
     confined = "unsandboxed" if check.sandbox == "none" else f"sandbox {check.sandbox}"
     result = "ok" if check.passed else "FAILED" if check.exit_code is None else f"FAILED (exit {check.exit_code})"
-    yield f"  check  {label(' '.join(check.argv), _OBJECT)}   {result}   {seconds(check.duration)}   {confined}"
+    yield f"  check  {label(shlex.join(check.argv), _OBJECT)}   {result}   {seconds(check.duration)}   {confined}"
     if not check.passed:
         yield indented(check.output, 4)
 

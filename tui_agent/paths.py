@@ -24,6 +24,11 @@ class Paths:
     state: Path
 
     @property
+    def all(self) -> tuple[Path, Path, Path]:
+        """The three folders."""
+        return self.config, self.data, self.state
+
+    @property
     def config_file(self) -> Path:
         """The user's own configuration."""
         return self.config / "config.toml"

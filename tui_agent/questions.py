@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from tui_agent.core.diff import FileDiff, Row, diff, mixed_endings
 from tui_agent.core.display import plain, sanitise
 from tui_agent.core.types import Answer, ApprovalRequest, Ask, Decision, Effect, RunArgv, RunScript, WriteBytes
+from tui_agent.workspace import git
 
 TERMINAL = "/dev/tty"
 
@@ -63,7 +64,8 @@ def view(effect: Effect, limit: int = SHOWN) -> View:
         case WriteBytes(_, base, new):
             return _file(diff(base, new), limit)
         case RunArgv(argv, timeout):
-            return View((f"    {plain(list(argv), 'argv')}", f"    ({_terms('no shell', timeout)})"))
+            how = f"no shell, {git.FACT}" if git.is_git(argv) else "no shell"
+            return View((f"    {plain(list(argv), 'argv')}", f"    ({_terms(how, timeout)})"))
         case RunScript(script, timeout):
             lines = plain(script, "command").split("\n")
             return View((*(f"    {line}" for line in lines), f"    ({_terms('run by /bin/sh', timeout)})"))
@@ -179,7 +181,8 @@ async def _ask_one(terminal: Terminal, request: ApprovalRequest, count: str) -> 
     # a summary joins the words of a command; below it stands what really runs
     heading = request.summary.partition("  ")[0] if isinstance(request.effect, RunArgv | RunScript) else request.summary
     terminal.write(f"\n  {plain(heading, 'title')}\n")
-    terminal.write("".join(f"    careful: {plain(floor, 'title')}\n" for floor in request.policy.floors))
+    careful = filter(None, (request.caution, *request.policy.floors))
+    terminal.write("".join(f"    careful: {plain(word, 'title')}\n" for word in careful))
     terminal.write(f"{shown.printed()}\n")
     verb = {WriteBytes: "apply", RunArgv: "run", RunScript: "run"}.get(type(request.effect), "allow")
     unseen, warned = shown.unseen, False

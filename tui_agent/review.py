@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from tui_agent.core import events as ev
+from tui_agent.core import fold
 from tui_agent.core.diff import apply_hunks, diff
 from tui_agent.core.types import Json, Outcome, Receipt, ToolCall
 from tui_agent.session import Session
@@ -44,13 +45,14 @@ class Entry:
 
 def receipts(events: Iterable[ev.Event | ev.Unknown], base: Base = "session") -> tuple[Receipt, ...]:
     """The receipts since the base, oldest first."""
-    found: list[Receipt] = []
-    for event in events:
-        if isinstance(event, ev.UserSaid) and base == "turn":
-            found.clear()
-        if isinstance(event, ev.ToolDone) and event.receipt is not None:
-            found.append(event.receipt)
-    return tuple(found)
+    return tuple(fold.receipts(_since(events, base)))
+
+
+def _since(events: Iterable[ev.Event | ev.Unknown], base: Base) -> list[ev.Event | ev.Unknown]:
+    """The events since the base."""
+    found = list(events)
+    starts = [n for n, event in enumerate(found) if isinstance(event, ev.UserSaid)]
+    return found[starts[-1] :] if base == "turn" and starts else found
 
 
 async def changed(session: Session, base: Base = "session") -> tuple[Entry, ...]:
@@ -74,9 +76,7 @@ def _counted(entry: Entry) -> Entry:
 def refused(events: Iterable[ev.Event | ev.Unknown], base: Base = "session") -> tuple[Entry, ...]:
     """The edits that the person refused or left out, as they were proposed."""
     found: list[Entry] = []
-    for event in events:
-        if isinstance(event, ev.UserSaid) and base == "turn":
-            found.clear()
+    for event in _since(events, base):
         if isinstance(event, ev.ToolDone) and event.denied in {"person", "skip"}:
             texts = proposed(event.call)
             path = (event.call.arguments or {}).get("path")

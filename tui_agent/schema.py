@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, Union
+from urllib.parse import urlsplit
 
 Table: TypeAlias = Mapping[str, "Kind"]
 
@@ -38,8 +39,14 @@ def _number(v: Any) -> bool:
     return isinstance(v, (int, float)) and not isinstance(v, bool)
 
 
+def _json(v: Any) -> bool:
+    if isinstance(v, Mapping):
+        return all(map(_json, v.values()))
+    return all(map(_json, v)) if isinstance(v, list) else isinstance(v, (str, int, float, bool))
+
+
 def _words(v: Any) -> bool:
-    return isinstance(v, list) and all(isinstance(w, str) for w in v)
+    return isinstance(v, list) and all(isinstance(w, str) and "\0" not in w for w in v)
 
 
 def one_of(*names: str) -> Value:
@@ -50,6 +57,20 @@ def one_of(*names: str) -> Value:
 STRING = Value("a string", lambda v: isinstance(v, str))
 STRINGS = Value("a list of strings", _words)
 ARGV = Value("a list of words, the first a program", lambda v: _words(v) and bool(v))
+
+
+def _address(v: Any) -> bool:
+    try:
+        return isinstance(v, str) and (urlsplit(v).port or 0) >= 0
+    except ValueError:
+        return False
+
+
+ADDRESS = Value("an address that can be read", _address)
+VARIABLE = Value(
+    "the name of an environment variable", lambda v: isinstance(v, str) and re.fullmatch(r"\w*", v) is not None
+)
+JSON = Value("a value that JSON can hold", _json)
 FLAG = Value("true or false", lambda v: isinstance(v, bool))
 COUNT = Value("a positive whole number", lambda v: isinstance(v, int) and not isinstance(v, bool) and v > 0)
 POSITIVE = Value("a positive number", lambda v: _number(v) and v > 0)
@@ -59,13 +80,13 @@ ROW = one_of("allow", "ask", "deny")
 
 PROFILE: Final[Table] = {
     "type": STRING,
-    "endpoint": STRING,
+    "endpoint": ADDRESS,
     "model": STRING,
-    "api_key_env": STRING,
+    "api_key_env": VARIABLE,
     "api_key_cmd": ARGV,
     "protocol": one_of("auto", "native", "json", "verbs"),
     "headers": Each(STRING),
-    "generation": Each(ANYTHING),
+    "generation": Each(JSON),
     "pricing": {"input": RATE, "cached_input": RATE, "output": RATE},
     "timeouts": {"connect": POSITIVE, "first_event": POSITIVE, "idle": POSITIVE, "progress": POSITIVE},
     "options": Each(ANYTHING),
@@ -80,6 +101,8 @@ SCHEMA: Final[Table] = {
         "max_context": COUNT,
         "max_tokens": COUNT,
         "max_cost": POSITIVE,
+        "max_identical": COUNT,
+        "repeat_window": COUNT,
         "command_timeout": POSITIVE,
     },
     "permissions": {

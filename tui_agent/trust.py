@@ -1,35 +1,33 @@
-"""Which folders the person trusts, and with which files.
+"""Which folders the person trusts, and with which of the things that those want to add.
 
-Trust is a real path and a hash per entry that may change what the product does (today the project's
-own `config.toml`). A changed entry is off until it is accepted again; the others stay on. Before the
-answer nothing of the folder is read as configuration and no program runs there.
+Trust is a real path and a hash per entry (`wants`). A changed entry is off until it is accepted again, with its
+difference shown; the others stay on. Before the answer nothing of the folder counts and no program runs there.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tui_agent.config import write_private
+from tui_agent.answers import AnswerFile
+from tui_agent.checks import CheckStore
+from tui_agent.config import Loaded, Settings, load, read_layer
 from tui_agent.core.types import AgentError
-from tui_agent.paths import PROJECT_DIR
-
-MAX_ENTRY = 1_000_000
-"""Bytes of a project file that are looked at; a larger one is never trusted."""
-
-ENTRIES: Mapping[str, str] = {"config": f"{PROJECT_DIR}/config.toml"}
-"""The project files that can change what the product does: entry name -> path in the folder."""
+from tui_agent.wants import CHECK, CONFIG, FILES, INSTRUCTIONS, Want, wants
+from tui_agent.workspace.receipts import Blobs
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """How the person stands to one folder. `changed` names entries whose bytes differ from what was accepted."""
+    """How the person stands to one folder.
+
+    `entries` maps what counts to its file. `changed` names what is neither accepted as it is now nor declined.
+    `check` is the check command that the person named, or accepted of the folder's own file.
+    """
 
     root: Path
     trusted: bool = False
@@ -37,28 +35,20 @@ class Trust:
     changed: tuple[str, ...] = ()
     asked: bool = False
     """True when the person has answered for this folder before, either way."""
+    check: tuple[str, ...] | None = None
+    config: bytes | None = None
+    """The accepted bytes of the project's configuration."""
 
+    def settings(self, user_file: Path) -> Loaded:
+        """The person's configuration with what counts of this folder's."""
+        found = load(user_file, self.entries.get(CONFIG), self.config)
+        return replace(found, settings=self.applied_to(found.settings))
 
-def found(root: Path) -> dict[str, str]:
-    """The hashes of the entries that exist in a folder. Links and special files count as absent."""
-    out: dict[str, str] = {}
-    for name, relative in ENTRIES.items():
-        data = _bytes(root / relative)
-        if data is not None:
-            out[name] = hashlib.sha256(data).hexdigest()
-    return out
-
-
-def _bytes(file: Path) -> bytes | None:
-    try:
-        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with os.fdopen(fd, "rb") as f:
-        if not os.path.isfile(f.fileno()):  # noqa: PTH113 - on the open descriptor, so that nothing can be swapped
-            return None
-        data = f.read(MAX_ENTRY + 1)
-    return data if len(data) <= MAX_ENTRY else None
+    def applied_to(self, settings: Settings) -> Settings:
+        """The settings with the accepted check of this folder, unless the person's own file names one."""
+        if self.check is None or str(self.root) in settings.checks:
+            return settings
+        return replace(settings, checks={**settings.checks, str(self.root): self.check})
 
 
 def may_be_trusted(root: Path, home: Path) -> bool:
@@ -69,57 +59,132 @@ def may_be_trusted(root: Path, home: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TrustStore:
-    """The file that keeps the answers. One that is damaged or unreadable reads as "nothing is trusted"."""
+    """The files that keep the answers: `file` for folders, `checks.toml` and copies of what was accepted beside it."""
 
     file: Path
 
-    def _load(self) -> tuple[dict[str, Any], str | None]:
-        if self.file.is_symlink():
-            return {}, f"{self.file} is a link; nothing is trusted"
-        try:
-            answers = tomllib.loads(self.file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return {}, None
-        except (OSError, ValueError) as error:
-            return {}, f"{self.file} cannot be used ({error}); nothing is trusted"
-        if not isinstance(answers.get("folders", {}), dict):
-            return {}, f"{self.file} cannot be used (folders is no table); nothing is trusted"
-        return answers, None
+    @property
+    def checks(self) -> CheckStore:
+        """The accepted check commands."""
+        return CheckStore(self.file.with_name("checks.toml"))
+
+    @property
+    def _folders(self) -> AnswerFile:
+        return AnswerFile(self.file, "folders")
+
+    @property
+    def _copies(self) -> Blobs:
+        return Blobs(self.file.with_name("accepted"))
 
     def problem(self) -> str | None:
-        """Why the file cannot be used, if it cannot."""
-        return self._load()[1]
+        """Why a file cannot be used, if one cannot."""
+        return self._folders.problem() or self.checks.problem()
 
     def look(self, root: Path) -> Trust:
         """How the person stands to this folder now."""
         real = Path(os.path.realpath(root))
-        answers, _ = self._load()
-        answer = answers.get("folders", {}).get(str(real))
-        if not isinstance(answer, dict):
+        answer = self._folders.get(real)
+        if answer is None:
             return Trust(real)
-        accepted = answer.get("entries", {})
-        today = found(real)
-        same = {name: real / ENTRIES[name] for name, digest in today.items() if accepted.get(name) == digest}
-        changed = tuple(sorted(name for name, digest in today.items() if accepted.get(name) != digest))
-        trusted = bool(answer.get("trusted"))
-        return Trust(real, trusted, same if trusted else {}, changed if trusted else (), asked=True)
+        accepted, declined = (_table(answer.get(name)) for name in ("entries", "declined"))
+        trusted = answer.get("trusted") is True
+        today = {want.name: want for want in wants(real)}
+        same = {name for name, want in today.items() if accepted.get(name) == want.digest}
+        open_ = [n for n, want in today.items() if n not in same and declined.get(n) != want.digest]
+        counts = same if trusted else same & INSTRUCTIONS
+        return Trust(
+            real,
+            trusted,
+            {name: real / FILES[name] for name in today if name in counts and name in FILES},
+            tuple(sorted(open_)) if trusted else (),
+            asked=True,
+            check=self._check(real, today[CHECK] if CHECK in same else None) if trusted else None,
+            config=today[CONFIG].data if CONFIG in counts else None,
+        )
 
-    def answer(self, root: Path, *, trusted: bool) -> Trust:
-        """Remember an answer, accepting the entries as they are now.
+    def _check(self, real: Path, project: Want | None) -> tuple[str, ...] | None:
+        """The person's own check, else the one of the folder's file that they accepted as it is now."""
+        if self.checks.problem():
+            return None
+        known = self.checks.look(real)
+        if known is not None and known.accepted and known.source == "person":
+            return known.argv
+        return _words(project) if project else None
+
+    def accepted(self, root: Path, name: str) -> bytes | None:
+        """The bytes of an entry as they were accepted, for its difference; None when they are not known."""
+        answer = self._folders.get(root) or {}
+        digest = _table(answer.get("entries")).get(name)
+        return self._copies.get(digest) if isinstance(digest, str) and digest.isalnum() else None
+
+    def answer(
+        self,
+        root: Path,
+        *,
+        trusted: bool,
+        shown: Iterable[Want] | None = None,
+        accept: Iterable[str] | None = None,
+        check: tuple[str, ...] | None = None,
+    ) -> Trust:
+        """Remember an answer. Of the entries that were `shown` (all of now), those named in `accept` count (all when trusted).
+
+        Entries that were not shown keep what was said of them. `check` is a check command of the person's own.
 
         Raises:
             AgentError: the answer could not be saved; the file is as it was.
         """
-        import tomli_w  # noqa: PLC0415 - only an answer writes
-
         real = Path(os.path.realpath(root))
-        answers, problem = self._load()
-        if problem:
+        if problem := self.problem():
             raise AgentError(problem)
-        folders = dict(answers.get("folders", {}))
-        folders[str(real)] = {"trusted": trusted, "at": int(time.time()), "entries": found(real) if trusted else {}}
+        asked = tuple(wants(real) if shown is None else shown)
+        names = frozenset((want.name for want in asked if trusted) if accept is None else accept)
+        old = self._folders.get(real) or {}
+        keep = shown is not None and trusted
+        entries, declined = (dict(_table(old.get(name))) if keep else {} for name in ("entries", "declined"))
+        for want in asked:
+            (entries if want.name in names else declined)[want.name] = want.digest
+            (declined if want.name in names else entries).pop(want.name, None)
+        record = {"trusted": trusted, "at": int(time.time()), "entries": entries, "declined": declined}
         try:
-            write_private(self.file, tomli_w.dumps({**answers, "folders": folders}))
+            for want in asked:
+                if want.name in names:
+                    self._copies.put(want.data)  # for the difference, should it change; without one it is shown whole
         except OSError as error:
             raise AgentError(f"the answer could not be saved in {self.file}: {error.strerror}") from error
+        self._save_check(real, next((want for want in asked if want.name == CHECK and CHECK in names), None), check)
+        self._folders.put(real, record)
         return self.look(root)
+
+    def _save_check(self, real: Path, project: Want | None, own: tuple[str, ...] | None) -> None:
+        known = self.checks.look(real)
+        if own is not None:
+            self.checks.answer(real, own, accepted=True, source="person")
+        elif project is not None and not (known is not None and known.accepted and known.source == "person"):
+            self.checks.answer(real, _words(project), accepted=True, source="project")
+
+
+def _words(check: Want) -> tuple[str, ...]:
+    import shlex  # noqa: PLC0415 - few folders name a check
+
+    return tuple(shlex.split(check.data.decode()))
+
+
+def _table(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def not_in_force(store: TrustStore, root: Path, user_file: Path) -> list[str]:
+    """What of this folder has no effect now and why, one sentence an entry, with the keys that it names."""
+    trust = store.look(root)
+    out = []
+    for want in wants(trust.root, read_layer(user_file)[0]):
+        if want.name in trust.entries or want.name in INSTRUCTIONS or (want.name == CHECK and trust.check):
+            continue
+        if trust.trusted and want.name not in trust.changed:
+            continue  # declined: the person has seen it
+        why = (
+            f"the project's {want.name} changed since you trusted it" if trust.trusted else "this folder is not trusted"
+        )
+        what = f" ({'; '.join(want.lines)})" if want.lines else ""
+        out.append(f"{why}, so {want.path}{what} is off. Look at it, then: tui-agent trust")
+    return out

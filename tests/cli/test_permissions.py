@@ -138,7 +138,9 @@ def test_a_folder_counts_from_the_moment_it_is_trusted(shell: Shell) -> None:
     assert [body["model"] for body in server.bodies] == ["m", "theirs", "m", "m"]
     assert "folder not trusted" in before.err
     assert "folder not trusted" not in after.err
-    assert trusted.out == f"trusted: {shell.work}\n  counts from now on: config\n"
+    assert trusted.out.startswith(
+        f"trusted: {shell.work}\n  counts from now on: config   .tui_agent/config.toml   sha256 "
+    )
     assert "config changed since you trusted it" in changed.err
     assert "folder not trusted" in forgotten.err
     assert (shell.data / "trust.toml").stat().st_mode & 0o777 == 0o600
@@ -197,3 +199,15 @@ async def test_an_unseen_edit_counts_in_every_later_run_of_its_session(shell: Sh
                 pass
         asked.append("end")
     assert asked == ["write_file", "end", "check", "end", "write_file", "check", "end"]
+
+
+def test_a_key_in_a_file_reaches_the_model_but_not_the_log(shell: Shell) -> None:
+    shell.write("notes.txt", f"the key is {CANARY}\n")
+    with serving(call("read_file", path="notes.txt"), Text(f"I saw {CANARY}")) as server:
+        shell.use(server.url, profile='api_key_env = "LOCAL_KEY"')
+        result = shell.run("-p", "look", env={"LOCAL_KEY": CANARY})
+    assert CANARY in server.told()[0]
+    assert result.code == 0
+    (log,) = shell.sessions()
+    assert CANARY not in log.read_text()
+    assert log.read_text().count("[key hidden]") == 2

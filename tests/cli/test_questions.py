@@ -353,3 +353,14 @@ def test_what_is_printed_and_what_is_held_back_is_the_whole_change(old: list[str
     assert (len(marked), cut.unseen) == (min(limit, cut.changed), max(0, cut.changed - limit))
     assert all(line.isprintable() or "\t" in line for line in whole.head)
     assert (f"{cut.unseen} of {cut.changed} changed lines not shown" in cut.printed()) is (cut.unseen > 0)
+
+
+def test_a_file_that_agents_or_builds_read_is_named_as_such(shell: Shell) -> None:
+    with serving(call("write_file", "I write.", path="AGENTS.md", content="x\n"), Text("Done.")) as server:
+        shell.use(server.url)
+        with seated(shell, "-p", "write") as seat:
+            assert b"careful: agents read this file as instructions" in seat.until(QUESTION)
+            seat.type(b"n\n")
+            seat.until(b"why? ")
+            seat.type(b"\n")
+            assert seat.end() == 3

@@ -133,7 +133,7 @@ def reasons(case: dict, base: str) -> list[str]:
     if case.get("truncated") and "more lines" not in outcome.text:
         wrong.append("not marked as truncated")
     wrong += [f"shows {text!r}" for text in case.get("must_not_contain", []) if text in outcome.text]
-    shown = [f"{request.summary} {request.reason}" for request in trial.asked]
+    shown = [f"{request.summary} {request.caution}" for request in trial.asked]
     wrong += [
         f"the dialog lacks {case[key]!r}" for key in ("shows", "warn") if key in case and case[key] not in str(shown)
     ]

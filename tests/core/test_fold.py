@@ -111,3 +111,20 @@ def test_exit_codes_first_match() -> None:
 def test_text_that_names_a_failed_check_changes_no_exit_code() -> None:
     liar = ev.ToolDone(ToolCall("1", "read_file", {"path": "log"}), "applied", "applied; make check FAILED (exit 1)")
     assert exit_code([liar, ev.RunEnded(StopReason.COMPLETED)]) == 0
+
+
+def test_undo_is_told_in_one_line_and_counted_back() -> None:
+    made = Receipt("r", "c", "edit_file", {}, "a", "1", "2", added=5, removed=3)
+    back = Receipt("u", "u", "undo", {}, "a", "2", "1", added=3, removed=5)
+    forth = Receipt("v", "v", "undo", {}, "a", "1", "2", added=5, removed=3)
+    events: list[ev.Durable] = [ev.UserSaid("x"), said("1"), done("1", receipt=made)]
+    events += [ev.RunEnded(StopReason.COMPLETED), ev.Undone(1, (back,), ("a",), ("b\nc",))]
+    assert changes(events) == {}
+    told = history(events)[-1]
+    assert told == UserMessage(
+        "The user undid your changes in: a. Not touched: b\nc. Read a file again before you change it."
+    )
+    events.append(ev.Undone(1, (forth,), ("a",), redo=True))
+    assert changes(events) == {"a": Change("M", 5, 3)}
+    assert isinstance(told, UserMessage)
+    assert history(events)[-1].text.startswith("The user made your undone changes again in: a.")

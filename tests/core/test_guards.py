@@ -3,8 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.core.guards import WINDOW, Key, batch_signature, repeat_verdict, signature, verdict_on_done
+from tui_agent.core.guards import Key, batch_signature, repeat_verdict, signature, verdict_on_done
 from tui_agent.core.types import StopReason, ToolCall
+
+WINDOW = 5
 
 
 def test_signature_ignores_the_order_of_keys_and_the_id() -> None:

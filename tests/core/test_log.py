@@ -48,6 +48,10 @@ SAMPLES = [
     ),
     ev.ToolDone(ToolCall("c2", "x", None, "not JSON", "{"), "error", "error: not JSON", denied="policy"),
     ev.CheckDone(("make", "check"), None, "late", 600.0),
+    ev.CheckDone(
+        ("make", "check"), 0, "", 1.5, receipt=Receipt("r2", "check", "check", {"argv": ["make"]}, exit_code=0)
+    ),
+    ev.Undone(2, (Receipt("r3", "r3", "undo", {"path": "a"}, "a", "bb", "aa"),), ("a", "b"), ("c",), redo=True),
     ev.Notice("word", "model"),
     ev.ProviderFailed(ProviderError("rate_limit", "slow down", retryable=True, retry_after=18.0, status=429)),
     ev.RunEnded(StopReason.VERIFIED, "the check passed", 7, "passed"),
@@ -183,3 +187,24 @@ def test_digest_tells_requests_apart(a: str, b: str) -> None:
         return WriteBytes("p", None, t.encode("utf-8", "surrogatepass"))
 
     assert (digest_of(effect(a)) == digest_of(effect(b))) is (a == b)
+
+
+KEY = 'sk-"quoted"\\é-1234567890'
+
+
+def test_a_key_is_never_written_wherever_it_came_from(tmp_path: Path) -> None:
+    log = FileLog(tmp_path / "log.jsonl", hidden=(KEY, "short", "", f"{KEY}-longer"))
+    done = ev.ToolDone(
+        ToolCall("c1", "read_file", {"path": KEY, KEY: [KEY]}, raw=KEY), "applied", f"A={KEY}\nB={KEY}-longer"
+    )
+    log.append(done)
+    log.append(ev.UserSaid(f"short {KEY}"))
+    text = log.path.read_text(encoding="utf-8")
+    assert "1234567890" not in text
+    assert "longer" not in text
+    assert log.events == [done, ev.UserSaid(f"short {KEY}")]  # in memory, for the model, it is what it was
+    read = load(log.path)
+    assert read.problems == ()
+    assert read.events[1] == ev.UserSaid("short [key hidden]")
+    assert isinstance(read.events[0], ev.ToolDone)
+    assert read.events[0].text == "A=[key hidden]\nB=[key hidden]"

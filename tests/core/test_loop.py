@@ -19,6 +19,7 @@ from tui_agent.core.types import (
     Author,
     ConfigError,
     Decision,
+    FileChange,
     Limits,
     Model,
     ProviderError,
@@ -500,3 +501,43 @@ async def test_an_edited_proposal_is_asked_and_answered_under_its_own_id() -> No
     (answer,) = [e for e in events if isinstance(e, ev.Answered)]
     assert answer == ev.Answered(asked[0].request_id, "yes", "as I like it", "key", (1,), "mine")
     assert [e.summary for e in events if isinstance(e, (ev.ToolStarted, ev.ToolDone))] == ["edit  mine"] * 2
+
+
+# ------------------------------------------------------------------ what commands change
+
+
+class Shell(FakeTools):
+    """Its commands change a file, and leave that in their receipts."""
+
+    async def commit(self, request: Any, decision: Any, emit: Any) -> Any:
+        outcome = await super().commit(request, decision, emit)
+        if outcome.receipt is not None and outcome.receipt.exit_code is not None:
+            change = FileChange("a.py", "1", "2")
+            return replace(outcome, receipt=replace(outcome.receipt, changed=(change,)))
+        return outcome
+
+
+async def test_a_command_that_changes_a_file_is_an_edit() -> None:
+    ran: list[str] = []
+    command = {"calls": [call("run_command", argv=["sed", "-i"])]}
+    events = await events_of(Agent(scripted([command, {"text": "ok"}]), Shell(), Person(), check=passing(ran)))
+    assert any(isinstance(e, ev.Asked) and e.tool == "check" for e in events), "nobody saw what it wrote"
+    assert ran == ["ran"]
+    assert ended(events).reason is StopReason.VERIFIED
+
+
+async def test_a_check_is_stale_after_a_command_changed_a_file() -> None:
+    codes = [0, 1, 1, 1, 1]
+
+    async def go(_emit: Any) -> ev.CheckDone:
+        return ev.CheckDone(("make", "check"), codes.pop(0), "", 0.1)
+
+    check = Check(("make", "check"), go, asks="never")
+    replies = [
+        write(),
+        {"calls": [call("run_command", argv=["sed", "-i"])]},
+        *[{"text": f"done {n}"} for n in range(5)],
+    ]
+    events = await events_of(Agent(scripted(replies), Shell(), Person(), check=check))
+    assert ended(events).reason is StopReason.UNVERIFIED
+    assert ended(events).check == "failed"

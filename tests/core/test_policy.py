@@ -378,7 +378,7 @@ POLICIES = st.builds(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(TEXTS, st.sampled_from(["run_command", "run_shell"]), POLICIES)
 @example("$(" * 16_000, "run_shell", DENYING)
 @example("`" * 32_768, "run_shell", DENYING)
@@ -399,7 +399,7 @@ def test_every_text_has_a_verdict(text: str, tool: str, policy: Policy) -> None:
     needs_shell(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(TEXTS, max_size=8), POLICIES)
 def test_every_argv_has_a_verdict(words: list[str], policy: Policy) -> None:
     assert decide(argv(*words), policy).rule

@@ -10,6 +10,7 @@ import sys
 import tomllib
 import urllib.request
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,34 @@ async def test_the_loop_with_tools_ends_within_its_limits(live: MakeProfile, tmp
     assert 1 <= len(said) <= 3
     assert all(event.usage is not None and event.usage.output_tokens for event in said)
     assert (tmp_path / "work" / "notes.txt").read_text() == "The fox is red.\n"
+
+
+async def test_the_json_protocol_ends_within_a_minute_and_never_as_verified(server: str, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "sums.py").write_text("def total(numbers):\n    return 0\n")
+    paths = Paths(tmp_path / "config", tmp_path / "data", tmp_path / "state")
+    check = (sys.executable, "-c", "import sums; assert sums.total([1, 2]) == 3")
+    settings = Settings(limits=Limits(max_steps=8), checks={str(work.resolve()): check})
+
+    async def yes(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
+        return tuple(Decision(request.id, "yes") for request in batch)
+
+    session = Session(Terms(work, settings, paths, trusted=True, environment=dict(os.environ)), yes)
+    session.choose(replace(make_profile("openai", server, {"max_tokens": 128}), protocol="json"))
+    async with (
+        asyncio.timeout(60),
+        aclosing(session.run("Repair total in sums.py: it must add the numbers.")) as events,
+    ):
+        seen = [event async for event in events]
+    (ended,) = [event for event in seen if isinstance(event, ev.RunEnded)]
+    said = [event for event in seen if isinstance(event, ev.AssistantSaid)]
+    assert ended.reason in set(StopReason) - {StopReason.VERIFIED, StopReason.FAILED}, seen
+    assert 1 <= ended.steps <= 8
+    calls = [call for event in said for call in event.message.calls]
+    # the server holds the reply to the schema: what is not cut is always an action
+    assert all(call.name and call.arguments is not None for call in calls)
+    assert len({call.id for call in calls}) == len(calls)
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])

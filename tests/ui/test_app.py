@@ -19,12 +19,13 @@ from tui_agent.paths import Paths
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Terms
 from tui_agent.ui.actions import ACTIONS, clashes
-from tui_agent.ui.app import AgentApp, Ready, Start, branch_of
+from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.first_run import FirstRun
 from tui_agent.ui.main import MainScreen
 from tui_agent.ui.palette import Palette
 from tui_agent.ui.trust_card import TrustCard
+from tui_agent.workspace.git import branch_of
 
 
 def terms(root: Path, base: Path, **kw: Any) -> Terms:

@@ -371,3 +371,21 @@ def test_a_block_finds_the_line_at_each_row(heights):
 async def test_what_rows_do_not_show_is_warned_of(base, new, warn):
     assert warn in DiffView(base, new).warns
     assert not DiffView(b"a\n", b"b\n").warns
+
+
+@pytest.mark.parametrize(
+    "sizes", [((60, 20), (120, 40)), ((45, 20), (80, 24), (45, 20)), ((120, 40), (40, 12), (90, 30))]
+)
+async def test_a_new_width_may_be_painted_before_it_is_told(sizes):
+    """Textual draws at the new size first; lines measured for the old one must still be found."""
+    new = b"".join(b"line %d %s\n" % (n, "wörd ".encode() * 60) for n in range(40))
+    view = DiffView(None, new)
+    async with shown(view, sizes[0]) as pilot:
+        view.scroll_to(y=30, animate=False)
+        await pilot.pause()
+        for size in sizes[1:]:
+            await pilot.resize_terminal(*size)
+            for y in range(size[1]):
+                view.render_line(y)
+            await pilot.pause()
+            assert "line" in "".join(rows(view))

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent.core.codec import from_json, to_json
-from tui_agent.core.types import FileChange, Receipt
+from tui_agent.core.policy import DEFAULT
+from tui_agent.core.types import Decision, FileChange, Receipt, ToolCall
 from tui_agent.workspace import committed
 from tui_agent.workspace.receipts import Blobs, plan
 
@@ -311,3 +312,48 @@ def test_unknown_bytes_are_written_as_such() -> None:
     receipt = Receipt("1", "c", "run_command", {}, changed=(FileChange("a", "", None), FileChange("b", None, "x")))
     steps = plan([receipt], lambda path: None if path == "a" else "x", frozenset().__contains__)
     assert [(step.path, step.state, step.target) for step in steps] == [("a", "command", None), ("b", "ready", None)]
+
+
+def test_a_command_that_was_interrupted_leaves_a_receipt_of_what_it_changed(make_desk) -> None:
+    started = asyncio.Event()
+
+    async def forever(argv, *, cwd, timeout, emit):
+        (cwd / "made.txt").write_text("half\n")
+        started.set()
+        await asyncio.Event().wait()
+
+    desk = make_desk(run=forever)
+
+    async def go():
+        request = await desk.workspace.prepare(ToolCall("c", "run_command", {"argv": ["x"]}))
+        task = asyncio.ensure_future(desk.workspace.commit(request, Decision(request.id, "yes"), lambda _: None))
+        await started.wait()
+        task.cancel()
+        return await task
+
+    outcome = asyncio.run(go())
+    assert (outcome.status, outcome.note) == ("error", "stopped")
+    assert [change.path for change in outcome.receipt.changed] == ["made.txt"]
+    assert outcome.receipt.exit_code is None
+    undo(desk, outcome.receipt)
+    assert desk.tree() == {}
+
+
+def test_in_a_folder_that_is_not_trusted_undo_runs_no_git(make_desk) -> None:
+    ran = []
+
+    async def run(argv, *, cwd, timeout, emit):
+        ran.append(argv)
+        raise AssertionError
+
+    desk = make_desk(run=run, permissions=replace(DEFAULT, trusted=False))
+    desk.put("a.txt", "changed\n")
+    receipt = Receipt("1", "c", "run_command", {}, changed=(FileChange("a.txt", "git:" + "0" * 40, "x"),))
+    assert planned(desk, receipt)["a.txt"].state == "command"
+    assert ran == []
+
+
+def test_receipts_say_how_long_it_took_and_who_said_yes(desk) -> None:
+    receipt = desk.call("write_file", path="a.txt", content="x\n").receipt
+    assert receipt.duration > 0
+    assert receipt.by == "key"

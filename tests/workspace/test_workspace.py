@@ -373,3 +373,35 @@ def test_a_cancelled_write_is_finished_or_never_begun(desk) -> None:
 
     asyncio.run(run())
     assert desk.tree() in ({}, {"a.txt": b"x" * 1_000_000})
+
+
+def test_an_empty_file_has_one_hunk_that_may_be_left_out(desk) -> None:
+    desk.put("empty.txt", "")
+    refuse = lambda request: Decision(request.id, "yes", chosen=frozenset())  # noqa: E731
+    (outcome,) = desk.batch(("delete_file", {"path": "empty.txt"}), decide=refuse)
+    assert outcome.status == "refused"
+    assert desk.tree() == {"empty.txt": b""}
+
+
+def test_of_two_instances_at_one_file_the_later_approval_is_stale(tmp_path) -> None:
+    root = tmp_path / "ws"
+    root.mkdir()
+    (root / "a.txt").write_text("old\n")
+
+    async def go() -> list[Outcome]:
+        both = [Workspace(root), Workspace(root)]
+        requests = []
+        for n, workspace in enumerate(both):
+            await workspace.call("read_file", {"path": "a.txt"})
+            requests.append(
+                await workspace.prepare(ToolCall("c", "write_file", {"path": "a.txt", "content": f"new {n}\n" * 1000}))
+            )
+        return [
+            await workspace.commit(request, Decision(request.id, "yes"), lambda _: None)
+            for workspace, request in zip(both, requests, strict=True)
+        ]
+
+    first, later = asyncio.run(go())
+    assert (first.status, later.status) == ("applied", "refused")
+    assert "changed" in later.text
+    assert (root / "a.txt").read_text() == "new 0\n" * 1000

@@ -14,6 +14,14 @@ def size_of(message: Message) -> int:
     return len(message.text)
 
 
+def head_and_tail(text: str, head: int, tail: int, hint: str = "") -> str:
+    """A text cut in its middle to so many characters at either end, with a line that counts what is left out."""
+    left = len(text) - head - tail
+    if left <= 0:
+        return text
+    return f"{text[:head]}\n[... {left:,} characters left out{hint and f'; {hint}'} ...]\n{text[-tail:]}"
+
+
 def limit_reached(
     limits: Limits, system: str, messages: Sequence[Message], usage: Usage, cost: float
 ) -> tuple[StopReason, str] | None:

@@ -19,6 +19,7 @@ from tui_agent.core.types import (
     ReasoningDelta,
     Receipt,
     RetryTick,
+    Spoken,
     StopReason,
     TextDelta,
     ToolCall,
@@ -47,11 +48,20 @@ class UserSaid:
 
 @dataclass(frozen=True, slots=True)
 class ModelChosen:
-    """The profile and model that answer from here on."""
+    """The profile and model that answer from here on, and the protocol that they begin with."""
 
     profile: str
     model: str
     local: bool = False
+    protocol: Spoken = "native"
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolChosen:
+    """The model is asked to act in this protocol from here on; `reason` says why, in words for the person."""
+
+    protocol: Spoken
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +115,8 @@ class Answered:
 class ToolDone:
     """The end of one call: `text` is what the model is told, `note` the short result for the screen.
 
-    `approved_by` is the rule, flag or key that let it happen, "" when nothing happened.
-    `duration` in seconds.
+    `receipt` is there when the call changed or ran something. `duration` in seconds.
+    `invalid`: the call itself was malformed, nothing was tried.
     """
 
     call: ToolCall
@@ -117,6 +127,7 @@ class ToolDone:
     receipt: Receipt | None = None
     duration: float = 0.0
     denied: Literal["", "person", "skip", "policy", "nobody"] = ""
+    invalid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +140,26 @@ class CheckDone:
     duration: float
     sandbox: str = "none"
     """How it was confined: bwrap, landlock or none."""
+    receipt: Receipt | None = None
 
     @property
     def passed(self) -> bool:
         """Only exit code 0 passes."""
         return self.exit_code == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The person took changes back, to before the message number `turn` (from 1), or with `redo` made them again.
+
+    `paths` are the files that are now as they were then, `left` those that stayed as they are.
+    """
+
+    turn: int
+    receipts: tuple[Receipt, ...]
+    paths: tuple[str, ...]
+    left: tuple[str, ...] = ()
+    redo: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +230,14 @@ Durable: TypeAlias = (
     SessionStarted
     | UserSaid
     | ModelChosen
+    | ProtocolChosen
     | AssistantSaid
     | Checkpoint
     | Asked
     | Answered
     | ToolDone
     | CheckDone
+    | Undone
     | Notice
     | ProviderFailed
     | RunEnded

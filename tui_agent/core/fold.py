@@ -5,22 +5,28 @@ Nothing here is stored anywhere else: a live run, a resumed one and a replay fol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
 from tui_agent.core import events as ev
+from tui_agent.core.context import head_and_tail
 from tui_agent.core.guards import signature
 from tui_agent.core.types import (
     AssistantMessage,
     History,
     Message,
+    Receipt,
+    Spoken,
     StopReason,
     ToolMessage,
     Usage,
     UserMessage,
 )
 
+CHECK_HEAD, CHECK_TAIL = 1_000, 7_000
+"""Characters of a failed check's output that the model is told; errors stand at its end."""
 INTERRUPTED = "interrupted: the result of this action is unknown. Look before you try it again."
 
 AnyEvent = ev.Event | ev.Unknown
@@ -39,6 +45,8 @@ def message_of(event: AnyEvent) -> Message | None:
             return ToolMessage(call.id, call.name, text)
         case ev.CheckDone():
             return UserMessage(check_text(event))
+        case ev.Undone():
+            return UserMessage(undone_text(event))
         case ev.Notice(text, "model"):
             return UserMessage(text)
     return None
@@ -93,11 +101,24 @@ def answered(messages: Sequence[Message]) -> History:
 
 def check_text(check: ev.CheckDone) -> str:
     """What the model is told about a check."""
-    command = " ".join(check.argv)
+    command = shlex.join(check.argv)
     if check.passed:
         return f"check passed: {command}"
     how = "could not be run or did not end in time" if check.exit_code is None else f"exit {check.exit_code}"
-    return f"check FAILED ({how}): {command}\n{check.output}"
+    return f"check FAILED ({how}): {command}\n{head_and_tail(check.output, CHECK_HEAD, CHECK_TAIL)}"
+
+
+def protocol(events: Iterable[AnyEvent]) -> Spoken:
+    """The protocol in which the model of a session is asked to act."""
+    chosen = [e.protocol for e in events if isinstance(e, ev.ModelChosen | ev.ProtocolChosen)]
+    return chosen[-1] if chosen else "native"
+
+
+def undone_text(event: ev.Undone) -> str:
+    """What the model is told about an undo or a redo: one line."""
+    did = "made your undone changes again" if event.redo else "undid your changes"
+    left = f" Not touched: {', '.join(event.left)}." if event.left else ""
+    return f"The user {did} in: {', '.join(event.paths) or 'no file'}.{left} Read a file again before you change it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,19 +157,35 @@ class Change:
 
 
 def changes(events: Iterable[AnyEvent]) -> dict[str, Change]:
-    """The files that the receipts of a session changed, by path, in order of first change."""
+    """The files that differ by the receipts of a session, by path, in order of first change.
+
+    What an undo took back is taken back in the counts; a file that is as it was at first is left out.
+    """
     first: dict[str, str | None] = {}
+    last: dict[str, str | None] = {}
     out: dict[str, Change] = {}
     for event in events:
-        if not isinstance(event, ev.ToolDone) or (receipt := event.receipt) is None or receipt.path is None:
-            continue
-        if receipt.before == receipt.after:
-            continue
-        before = first.setdefault(receipt.path, receipt.before)
-        old = out.get(receipt.path, Change("", 0, 0))
-        mark = "D" if receipt.after is None else "A" if before is None else "M"
-        out[receipt.path] = Change(mark, old.added + receipt.added, old.removed + receipt.removed)
-    return {path: c for path, c in out.items() if not (first[path] is None and c.mark == "D")}
+        back = isinstance(event, ev.Undone) and not event.redo
+        for receipt in receipts((event,)):
+            if receipt.path is None or receipt.before == receipt.after:
+                continue
+            before = first.setdefault(receipt.path, receipt.before)
+            last[receipt.path] = receipt.after
+            old = out.get(receipt.path, Change("", 0, 0))
+            mark = "D" if receipt.after is None else "A" if before is None else "M"
+            added, removed = (-receipt.removed, -receipt.added) if back else (receipt.added, receipt.removed)
+            out[receipt.path] = Change(mark, max(0, old.added + added), max(0, old.removed + removed))
+    return {path: change for path, change in out.items() if first[path] != last[path]}
+
+
+def receipts(events: Iterable[AnyEvent]) -> Iterator[Receipt]:
+    """Every receipt, in order: of calls, of checks, of undo and redo."""
+    for event in events:
+        match event:
+            case ev.ToolDone(receipt=Receipt() as receipt) | ev.CheckDone(receipt=Receipt() as receipt):
+                yield receipt
+            case ev.Undone(receipts=several):
+                yield from several
 
 
 def plan(events: Iterable[AnyEvent]) -> tuple[tuple[str, str], ...]:
@@ -159,6 +196,26 @@ def plan(events: Iterable[AnyEvent]) -> tuple[tuple[str, str], ...]:
             raw = (event.call.arguments or {}).get("items", ())
             items = tuple((str(i.get("status", "next")), str(i.get("text", ""))) for i in raw)
     return items
+
+
+def failed_batch(events: Sequence[AnyEvent]) -> tuple[ev.CheckDone, tuple[Receipt, ...]] | None:
+    """The newest check, when it failed and nothing was changed or undone since, and the receipts of the batch that it judged."""
+    receipts: list[Receipt] = []
+    check: ev.CheckDone | None = None
+    for event in reversed(events):
+        if isinstance(event, ev.CheckDone):
+            if check is not None or event.passed:
+                break
+            check = event
+        elif isinstance(event, ev.AssistantSaid) and check is not None:
+            break
+        elif isinstance(event, ev.Undone) and check is None:
+            return None
+        elif isinstance(event, ev.ToolDone) and event.receipt is not None:
+            if check is None and (event.receipt.path is not None or event.receipt.changed):
+                return None
+            receipts.insert(0, event.receipt)
+    return (check, tuple(receipts)) if check is not None else None
 
 
 LIMITS = {

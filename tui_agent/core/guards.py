@@ -8,9 +8,6 @@ from typing import Literal, TypeAlias
 
 from tui_agent.core.types import ApprovalRequest, Decision, Outcome, StopReason, ToolCall, Verdict, WriteBytes
 
-WINDOW = 5
-"""How many of the newest batches are remembered."""
-
 Denied: TypeAlias = Literal["", "person", "skip", "policy", "nobody"]
 """Who said no to an action; empty when nobody did."""
 
@@ -32,18 +29,28 @@ def batch_signature(calls: Iterable[ToolCall]) -> str:
     return "\n".join(sorted(signature(call) for call in calls))
 
 
-def repeat_verdict(window: tuple[Key, ...], key: Key) -> Literal["go", "warn", "stop"]:
+def repeat_verdict(
+    window: tuple[Key, ...], key: Key, limit: int = 3, newest: int = 5, *, warn: bool = True
+) -> Literal["go", "warn", "stop"]:
     """Judge a batch against the newest earlier ones (`window`, oldest first).
 
-    The second in a row is a warning, the third a stop; so is the third among the newest five, which
-    catches alternation. A key holds the workspace revision, so a repeat after a change is none.
+    With the defaults the second in a row is a warning, the third a stop; so is the third among the newest
+    five, which catches alternation. A key holds the workspace revision, so a repeat after a change is none.
+
+    Args:
+        window: the earlier batches.
+        key: the batch to judge.
+        limit: the how-manieth identical batch is a stop.
+        newest: among so many batches, this one included; 1 leaves out all but those in a row.
+        warn: whether an earlier one in a row is a warning.
     """
     in_a_row = 0
     while in_a_row < len(window) and window[-1 - in_a_row] == key:
         in_a_row += 1
-    if in_a_row >= 2 or window[-(WINDOW - 1) :].count(key) >= 2:
+    recent = window[-(newest - 1) :] if newest > 1 else ()
+    if in_a_row >= limit - 1 or recent.count(key) >= limit - 1:
         return "stop"
-    return "warn" if in_a_row else "go"
+    return "warn" if in_a_row and warn else "go"
 
 
 def refusal(request: ApprovalRequest, verdict: Verdict, decision: Decision) -> tuple[Outcome | None, Denied]:
@@ -66,7 +73,7 @@ def refusal(request: ApprovalRequest, verdict: Verdict, decision: Decision) -> t
 
 
 def verdict_on_done(
-    command: str | None, check: CheckState, *, edited: bool, rounds_left: int
+    command: str | None, check: CheckState, *, edited: bool, rounds_left: int, missing: str = ""
 ) -> tuple[StopReason | None, str]:
     """Judge a final answer: the ending with a sentence for the person, or None with what the model is told.
 
@@ -75,13 +82,18 @@ def verdict_on_done(
         check: how it stands after the last edit.
         edited: whether this run changed a file.
         rounds_left: how often the model may still be told that its work is not verified.
+        missing: what the task names and the receipts do not show, in words; see `evidence.task_evidence`.
     """
     if not edited:
         return StopReason.COMPLETED, ""
     if command is None:
         return StopReason.UNVERIFIED, "no check is configured for this folder"
-    if check == "passed":
+    if check == "passed" and not missing:
         return StopReason.VERIFIED, "the check passed after the last edit"
+    if check == "passed":
+        if rounds_left > 0:
+            return None, f"NOT VERIFIED: {missing}. Do what is missing, or say why it is not needed."
+        return StopReason.UNVERIFIED, f"the check passed, but {missing}"
     if check != "failed":
         return StopReason.UNVERIFIED, "the check was not run after the last edit"
     if rounds_left > 0:

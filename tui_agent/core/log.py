@@ -12,7 +12,7 @@ import errno
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
@@ -21,23 +21,28 @@ from tui_agent.core import events as ev
 from tui_agent.core.codec import from_json, to_json
 
 VERSION = 1
+HIDDEN = "[key hidden]"
+SHORT = 8
+"""Characters below which a text is no key: hiding it would tear words apart."""
 
 _NAMES: dict[str, type] = {
     "session": ev.SessionStarted,
     "user": ev.UserSaid,
     "model": ev.ModelChosen,
+    "protocol": ev.ProtocolChosen,
     "assistant": ev.AssistantSaid,
     "checkpoint": ev.Checkpoint,
     "asked": ev.Asked,
     "answered": ev.Answered,
     "tool": ev.ToolDone,
     "check": ev.CheckDone,
+    "undone": ev.Undone,
     "notice": ev.Notice,
     "provider_failed": ev.ProviderFailed,
     "run_ended": ev.RunEnded,
 }
 _TYPES = {cls: name for name, cls in _NAMES.items()}
-_SYNCED = (ev.Asked, ev.Answered, ev.CheckDone, ev.RunEnded)
+_SYNCED = (ev.Asked, ev.Answered, ev.CheckDone, ev.Undone, ev.RunEnded)
 
 
 def is_durable(event: ev.Event) -> TypeGuard[ev.Durable]:
@@ -64,6 +69,10 @@ def decode(record: dict[str, Any]) -> ev.Durable | ev.Unknown:
 
 class Log(Protocol):
     """What the loop needs of a log."""
+
+    @property
+    def events(self) -> Sequence[ev.Durable | ev.Unknown]:
+        """Everything recorded so far, in order."""
 
     def append(self, event: ev.Durable) -> None:
         """Record an event. Never raises: a disk that refuses is reported by the log itself."""
@@ -144,13 +153,18 @@ def _record(line: bytes) -> dict[str, Any] | None:
 class FileLog:
     """The log of one session on disk. One writer; `events` is the list in memory, in order."""
 
-    def __init__(self, path: Path, now: Callable[[], float] = time.time) -> None:
-        """Open `path` (created 0600, its folder 0700, at the first append), reading and repairing what is there."""
+    def __init__(self, path: Path, now: Callable[[], float] = time.time, hidden: Iterable[str] = ()) -> None:
+        """Open `path` (created 0600, its folder 0700, at the first append), reading and repairing what is there.
+
+        The texts in `hidden` (keys) are never written: a record holds `HIDDEN` in their place, wherever they came from.
+        """
         self.path = path
         self.fault: str | None = None
         self.problems: tuple[str, ...] = ()
         self.events: list[ev.Durable | ev.Unknown] = []
         self._now = now
+        # as they look in a record; the longest first, for one may hold another
+        self._hidden = sorted((json.dumps(text)[1:-1] for text in set(hidden) if len(text) >= SHORT), key=len)[::-1]
         self._waiting: list[bytes] = []
         self._seq = 0
         self.read_only = False
@@ -179,7 +193,10 @@ class FileLog:
         stamp = {"v": VERSION} if isinstance(event, ev.SessionStarted) else {"seq": self._seq}
         record = stamp | {"t": round(self._now(), 3)} | encode(event)
         self._seq += 1
-        self._waiting.append(json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode() + b"\n")
+        line = json.dumps(record, ensure_ascii=True, separators=(",", ":"))
+        for text in self._hidden:
+            line = line.replace(text, HIDDEN)
+        self._waiting.append(line.encode() + b"\n")
         sync = isinstance(event, _SYNCED) or (isinstance(event, ev.ToolDone) and event.receipt is not None)
         try:
             self._write(sync=sync)

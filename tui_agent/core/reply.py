@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from tui_agent.core.types import (
@@ -230,6 +230,15 @@ class ReplyBuilder:
             f"this reply asked for {asked} calls and the limit is {MAX_CALLS}: call {MAX_CALLS} and all after it "
             "were not run; ask for fewer at a time"
         )
+
+
+def identified(reply: Reply, known_ids: Collection[str]) -> Reply:
+    """The reply with an id for each call that has none (it was read from text): one that the session does not hold."""
+    taken, calls = {*known_ids, *(call.id for call in reply.calls)}, []
+    for call in reply.calls:
+        calls.append(call if call.id else replace(call, id=_unique_id("", taken)))
+        taken.add(calls[-1].id)
+    return replace(reply, calls=tuple(calls))
 
 
 def collect(deltas: Iterable[Delta], known_ids: Collection[str] = ()) -> Reply:

@@ -50,10 +50,12 @@ class Stage(Generic[R]):
         while (piece := await self._queue.get()) is not None:
             yield piece
 
-    async def settle(self, *, cancel: bool) -> R | None:
-        """Wait for the end, cancelling first when told to; None when the work was cancelled."""
-        if cancel and not self._task.done():
-            self._task.cancel()
+    def cancel(self) -> None:
+        """Tell the work to end; nothing happens to work that has ended."""
+        self._task.cancel()
+
+    async def settle(self) -> R | None:
+        """Wait for the end; None when the work was cancelled."""
         await asyncio.wait({self._task})
         return None if self._task.cancelled() else self._task.result()
 
@@ -80,11 +82,14 @@ def tool_failed(call: ToolCall, error: Exception) -> Outcome:
 
 
 async def stream_reply(
-    model: Model, request: Request, builder: ReplyBuilder, clock: Callable[[], float]
+    model: Model, request: Request, builder: ReplyBuilder, clock: Callable[[], float], *, live: bool = True
 ) -> AsyncGenerator[ev.Event, None]:
-    """Stream one reply into `builder`, yielding what the eye sees and a checkpoint of the text now and then."""
+    """Stream one reply into `builder`, yielding what the eye sees and a checkpoint of the text now and then.
+
+    `live` False: the text is an action that is being written, so only its size is for the eye.
+    """
     unsaved: list[str] = []
-    waiting, saved_at = 0, clock()
+    waiting, written, saved_at = 0, 0, clock()
     sizes: Counter[int] = Counter()
     names: dict[int, str] = {}
     streaming = False
@@ -102,7 +107,8 @@ async def stream_reply(
                         yield ev.Checkpoint("".join(unsaved))
                         waiting, saved_at = 0, clock()
                         unsaved.clear()
-                    yield TextDelta(text)
+                    written += len(text)
+                    yield TextDelta(text) if live else ev.ArgumentsDelta("reply", written)
                 case CallDelta(key, name=name, arguments=piece):
                     names[key] = name or names.get(key, "")
                     sizes[key] += len(piece)

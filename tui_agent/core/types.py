@@ -108,6 +108,9 @@ class Usage:
         return Usage(*(add(getattr(self, f.name), getattr(other, f.name)) for f in fields(Usage)))
 
 
+Spoken: TypeAlias = Literal["native", "json", "verbs"]
+"""The protocol in which a model is asked to act: its server's own calls, one JSON object, or six verbs."""
+
 Finish: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "error", "unknown"]
 ErrorKind: TypeAlias = Literal["auth", "rate_limit", "context_length", "server", "network", "protocol", "bad_request"]
 
@@ -217,11 +220,15 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One model call: system text, history and offered tools, all provider-neutral."""
+    """One model call: system text, history and offered tools, all provider-neutral.
+
+    `schema` is the JSON Schema that the text of the reply must follow, for servers that can constrain it.
+    """
 
     system: str
     messages: History
     tools: tuple[ToolSpec, ...] = ()
+    schema: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +339,8 @@ class ApprovalRequest:
 
     `id` is unique in the session. `summary` is one line ("edit  src/a.py  +2 -1"), not yet
     sanitised. `depends_on` names the ids of earlier requests of the batch whose result the
-    preview was computed on; when one of them is not applied, this one is not executed.
+    preview was computed on; when one of them is not applied, this one is not executed. `reason` is
+    the model's, `caution` the product's word about the file ("agents read this file as instructions").
     """
 
     id: str
@@ -342,6 +350,7 @@ class ApprovalRequest:
     summary: str
     reason: str = ""
     depends_on: tuple[str, ...] = ()
+    caution: str = ""
 
 
 Answer: TypeAlias = Literal["yes", "no", "skip", "stop"]
@@ -400,6 +409,23 @@ class Receipt:
     removed: int = 0
     changed: tuple[FileChange, ...] = ()
     """Files that a command changed; `path`, `before` and `after` are for the file tools."""
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """The files whose bytes this effect changed, by a file tool or by a command."""
+        if self.path is not None:
+            return (self.path,) if self.before != self.after else ()
+        return tuple(change.path for change in self.changed)
+
+    @property
+    def unseen(self) -> bool:
+        """Whether it left bytes in the workspace that no person saw: an edit by flag or rule, or what a command wrote.
+
+        What a command of an allow pattern writes (a test's own files) comes from code that was seen or counted before.
+        """
+        if not self.touched:
+            return False
+        return self.by != "key" if self.path is not None else not self.by.startswith("allow pattern")
 
 
 OutcomeStatus: TypeAlias = Literal["applied", "refused", "error"]
@@ -463,13 +489,19 @@ class StopReason(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one run. All positive; `max_context` in characters, `max_tokens` in tokens, `max_cost` in USD."""
+    """Bounds of one run. All positive; `max_context` in characters, `max_tokens` in tokens, `max_cost` in USD.
+
+    The `max_identical`th identical batch of calls in a row ends the run, and so does that many among the newest
+    `repeat_window` batches (1: only those in a row count).
+    """
 
     max_steps: int = 25
     max_invalid: int = 3
     max_context: int = 2_000_000
     max_tokens: int | None = None
     max_cost: float | None = None
+    max_identical: int = 3
+    repeat_window: int = 5
     command_timeout: float = 120.0
 
     def __post_init__(self) -> None:

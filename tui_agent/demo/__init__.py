@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tui_agent.config import Settings
 from tui_agent.core.profile import Profile
-from tui_agent.core.types import ApprovalRequest, Decision, Model
+from tui_agent.core.types import ApprovalRequest, Decision, Limits, Model
 from tui_agent.paths import PACKAGE, Paths
 from tui_agent.providers.scripted import load_script, scripted
 from tui_agent.session import Terms
@@ -47,7 +47,7 @@ def prepared(delay: float = 0.0) -> Iterator[Demo]:
         base = Path(temp).resolve()
         root = base / "slugs"
         shutil.copytree(PACKAGE / "demo" / "project", root, ignore=shutil.ignore_patterns("__pycache__"))
-        settings = Settings(checks={str(root): CHECK})
+        settings = Settings(checks={str(root): CHECK}, limits=Limits(max_invalid=1))
         paths = Paths(base / "config", base / "data", base / "state")
         yield Demo(Terms(root, settings, paths, trusted=True), model(delay))
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from tui_agent.core.reply import parse_arguments, refuses_tools, strict_json
-from tui_agent.core.types import Json, Reply, ToolCall, ToolSpec
+from tui_agent.core.types import Json, Reply, Spoken, ToolCall, ToolSpec
 from tui_agent.protocols import json_object, verbs
 from tui_agent.protocols.action import ParseError
 from tui_agent.protocols.fields import check
 from tui_agent.protocols.habits import normalise, without_fence, without_thoughts
-
-Protocol: TypeAlias = Literal["native", "json", "verbs"]
 
 PATIENCE = 2
 """Malformed replies in a row after which `auto` steps down; less than any sensible `max_invalid`."""
@@ -95,7 +93,7 @@ class StepDown:
     `reason` says why the last step was taken, in words for the person; "" while none was.
     """
 
-    protocol: Protocol = "native"
+    protocol: Spoken = "native"
     malformed: int = 0
     reason: str = ""
 

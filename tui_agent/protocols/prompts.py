@@ -44,11 +44,27 @@ _FORMS: tuple[tuple[str, str], ...] = (
 )
 
 
-def json_prompt(specs: Iterable[ToolSpec], root: Path, check: tuple[str, ...] | None) -> str:
-    """The system prompt of the JSON protocol; `check` is the command that runs by itself after edits."""
+def template(name: str) -> str:
+    """The text of one of the product's own prompt files."""
+    return (_FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def json_prompt(
+    specs: Iterable[ToolSpec], root: Path, check: tuple[str, ...] | None, text: str | None = None, role: str = ""
+) -> str:
+    """The system prompt of the JSON protocol.
+
+    Args:
+        specs: the offered tools.
+        root: the workspace.
+        check: the command that runs by itself after edits.
+        text: the template, the product's own when None.
+        role: what the model is to be in this session, when it is not to code.
+    """
     table = _expressible(specs)
     return _fill(
-        "json_system.txt",
+        template("json_system") if text is None else text,
+        role,
         root,
         tools=[f"{_compact({'tool': spec.name, **_fields(spec)})} {_about(spec)}" for spec in table],
         final=[_compact({"final": _DONE})],
@@ -56,15 +72,18 @@ def json_prompt(specs: Iterable[ToolSpec], root: Path, check: tuple[str, ...] | 
     )
 
 
-def verbs_prompt(specs: Iterable[ToolSpec], root: Path, check: tuple[str, ...] | None) -> str:
-    """The system prompt of the verb protocol: the verbs whose tools are among `specs`, and DONE."""
+def verbs_prompt(
+    specs: Iterable[ToolSpec], root: Path, check: tuple[str, ...] | None, text: str | None = None, role: str = ""
+) -> str:
+    """The system prompt of the verb protocol: the verbs whose tools are among `specs`, and DONE; see `json_prompt`."""
     table = {spec.name: spec for spec in specs}
     shown: list[Action] = [
         _example(table[name]) for name in ("edit_file", "run_command") if name in table and table[name].example
     ]
     examples = [f"{verbs.render(action)}\n" for action in [*shown, Final(_DONE)]]
     return _fill(
-        "verbs_system.txt",
+        template("verbs_system") if text is None else text,
+        role,
         root,
         tools=[form for name, form in _FORMS if name in table],
         examples=examples,
@@ -141,9 +160,10 @@ def _rules(specs: Iterable[ToolSpec], table: tuple[tuple[str, str], ...], check:
     return rules
 
 
-def _fill(template: str, root: Path, **blocks: list[str]) -> str:
+def _fill(text: str, role: str, root: Path, **blocks: list[str]) -> str:
     """A template with its blocks of lines put in; the workspace last, so that its name is never taken for a block."""
-    text = (_FOLDER / template).read_text(encoding="utf-8")
+    if role:
+        text = f"{text.rstrip()}\n\nYour part in this session:\n{role}\n"
     for name, lines in blocks.items():
         text = text.replace(f"{{{name}}}\n", "".join(f"{line}\n" for line in lines))
     return text.replace("{root}", str(root)).strip()

@@ -93,6 +93,7 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
     retries = profile.options.get("retries")
     tries = min(MAX_TRIES, 1 + retries) if isinstance(retries, int) else MAX_TRIES
     vendor = link.vendor or vendors.rules(profile)
+    profile = constrained(wire, profile, request)
     adapted: set[str] = set()
     attempt = 1
     while True:
@@ -123,6 +124,16 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
             async for tick in ticks:
                 yield tick
         attempt += 1
+
+
+def constrained(wire: Wire, profile: Profile, request: Request) -> Profile:
+    """The profile with settings that hold the reply to the request's schema, unless `options.json_schema` is false.
+
+    The person's own settings of the same name win; what the server refuses is left out like any other setting.
+    """
+    if request.schema is None or profile.options.get("json_schema") is False:
+        return profile
+    return replace(profile, generation={**wire.constrain(request.schema), **profile.generation})
 
 
 async def _attempt(call: _Call, body: Mapping[str, Any]) -> AsyncGenerator[Delta]:

@@ -191,5 +191,5 @@ def _headers(key: str | None) -> Mapping[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
-WIRE = Wire(NAME, "/api/chat", build, decoder, _headers)
+WIRE = Wire(NAME, "/api/chat", build, decoder, _headers, lambda schema: {"format": schema})
 stream = partial(http.stream, WIRE)

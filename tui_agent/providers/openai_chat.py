@@ -19,6 +19,7 @@ from tui_agent.core.types import (
     Finish,
     History,
     Json,
+    JsonObject,
     Message,
     ProviderError,
     ReasoningDelta,
@@ -384,5 +385,9 @@ def _headers(key: str | None) -> Mapping[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
-WIRE = Wire(NAME, "/chat/completions", build, decoder, _headers)
+def _constrain(schema: JsonObject) -> _Body:
+    return {"response_format": {"type": "json_schema", "json_schema": {"name": "action", "schema": schema}}}
+
+
+WIRE = Wire(NAME, "/chat/completions", build, decoder, _headers, _constrain)
 stream = partial(http.stream, WIRE)

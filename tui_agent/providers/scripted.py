@@ -14,7 +14,6 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -52,10 +51,12 @@ class Script:
     def reply_to(self, request: Request) -> tuple[int, Recorded | None]:
         """The number of the reply that is due and the reply; None when the script has run out."""
         number = sum(isinstance(m, AssistantMessage) for m in request.messages)
-        results = takewhile(lambda m: not isinstance(m, AssistantMessage), reversed(request.messages))
-        told = [m.text for m in results if isinstance(m, ToolMessage)]
-        if self.pattern and any(re.match(self.pattern, text) for text in told):
-            return number, self.otherwise
+        answered = 0
+        for message in request.messages:
+            answered += isinstance(message, AssistantMessage)
+            if self.pattern and isinstance(message, ToolMessage) and re.match(self.pattern, message.text):
+                # from here on the recording does not fit any more: one word about that, then nothing but the end
+                return number, self.otherwise if number == answered else self.after
         return number, self.replies[number] if number < len(self.replies) else self.after
 
 

@@ -122,6 +122,9 @@ def adapt(vendor: Vendor, body: Mapping[str, Any], status: int, refusal: str) ->
         return None
     if "stream_options" in body and re.search(r"stream_options|include_usage|param incorrect", said):
         return replace(vendor, stream_usage=False, drop=vendor.drop | {"stream_options"}), "stream_options"
+    for name in ("response_format", "format"):
+        if name in body and re.search(r"response_format|json_schema|\bschema\b|grammar", said):
+            return replace(vendor, drop=vendor.drop | {name}), name
     for old, new in (("max_tokens", "max_completion_tokens"), ("max_completion_tokens", "max_tokens")):
         if old in body and "max_completion_tokens" in said and _UNSUPPORTED.search(said):
             others = {name: to for name, to in vendor.rename.items() if to != old}

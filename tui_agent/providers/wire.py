@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tui_agent.core.profile import Profile
-from tui_agent.core.types import Delta, Finish, History, Json, ProviderError, ReplyEnd, ToolSpec, Usage
+from tui_agent.core.types import Delta, Finish, History, Json, JsonObject, ProviderError, ReplyEnd, ToolSpec, Usage
 from tui_agent.providers.sse import BOM, MAX_EVENT, LineDecoder, SseDecoder, SseEvent
 from tui_agent.providers.vendors import Vendor
 
@@ -255,7 +255,8 @@ class Wire:
     """One format as the HTTP seam sees it.
 
     `path` is appended to the endpoint unless the endpoint already ends with a part of it.
-    `headers` gives the headers for a key (None: no key).
+    `headers` gives the headers for a key (None: no key). `constrain` turns the JSON Schema that a reply must
+    follow into settings of the request; a format without such settings has none.
     """
 
     name: str
@@ -263,6 +264,7 @@ class Wire:
     build: Build
     decoder: Callable[[Profile, Sequence[ToolSpec]], Decoder]
     headers: Callable[[str | None], Mapping[str, str]]
+    constrain: Callable[[JsonObject], Mapping[str, Any]] = lambda _: {}
 
 
 def string(value: Json) -> str:

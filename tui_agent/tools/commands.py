@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from tui_agent.core.context import head_and_tail
 from tui_agent.core.types import RunArgv, RunScript
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.files import MAX_RESULT
@@ -83,12 +84,7 @@ def render(result: CommandResult, timeout: float) -> str:
 
 def _cut(text: str) -> str:
     """Head and tail of a long output; errors stand at its end, so the tail is the longer part."""
-    room = MAX_RESULT - 300
-    if len(text) <= room:
-        return text
-    tail = room - _HEAD
-    left = len(text) - room
-    return f"{text[:_HEAD]}\n[... {left:,} characters left out; a narrower command shows them ...]\n{text[-tail:]}"
+    return head_and_tail(text, _HEAD, MAX_RESULT - 300 - _HEAD, "a narrower command shows them")
 
 
 def note(result: CommandResult) -> str:

@@ -33,6 +33,7 @@ _EXECUTED = frozenset(
     {"makefile", "gnumakefile", "conftest.py", "noxfile.py", "tox.ini", "justfile", "setup.py", "build.rs"}
     | {"package.json", "pyproject.toml", "cargo.toml", "meson.build", "cmakelists.txt", "rakefile", "sitecustomize.py"}
 )
+_CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 
 
@@ -79,6 +80,11 @@ def noise(name: str) -> bool:
     if name.startswith(TEMPORARY_PREFIX) and name.endswith(".tmp"):
         return True
     return name.endswith("~") or (name.startswith("#") and name.endswith("#") and len(name) > 1) or fold(name) == ".git"
+
+
+def cache(parts: tuple[str, ...]) -> bool:
+    """Whether a path lies in a folder that tools fill by themselves: what a command leaves there is no change of the work."""
+    return any(part in _CACHES for part in parts)
 
 
 def caution(parts: tuple[str, ...]) -> str:

@@ -7,6 +7,7 @@ bytes of that file into an effect; the workspace authorises it, shows it and car
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -99,7 +100,7 @@ def summary(effect: Effect, named: str = "") -> str:
             change = diff(base, new)
             return f"{verb}  {_via(path, named)}  +{change.added} -{change.removed}"
         case RunArgv(argv):
-            return f"run  {' '.join(argv)}"
+            return f"run  {shlex.join(argv)}"
         case RunScript(script):
             return f"shell  {script}"
         case SetPlan(items):

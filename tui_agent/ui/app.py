@@ -14,14 +14,18 @@ from textual.binding import BindingType
 from textual.worker import WorkerFailed
 
 from tui_agent.config import Loaded, load, profile
+from tui_agent.core import fold
+from tui_agent.core.display import plain
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import AgentError, ConfigError, Model
 from tui_agent.demo import PROFILE
 from tui_agent.demo import model as demo_model
-from tui_agent.paths import Paths, own_file, tilde
+from tui_agent.modes import MODES
+from tui_agent.paths import Paths, own_file
 from tui_agent.providers import list_models
 from tui_agent.session import Session, Terms
-from tui_agent.trust import ENTRIES, TrustStore, found, may_be_trusted
+from tui_agent.trust import Trust
+from tui_agent.ui import receipts
 from tui_agent.ui.actions import ACTIONS, keys_of
 from tui_agent.ui.conversation import Conversation
 from tui_agent.ui.first_run import DEMO, FirstRun
@@ -30,7 +34,10 @@ from tui_agent.ui.main import Handler, MainScreen
 from tui_agent.ui.palette import Palette, PaletteItem
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.terminal import guard, patch_keys
-from tui_agent.ui.trust_card import TrustCard
+from tui_agent.ui.trust_card import ask_trust
+from tui_agent.ui.undo import go_back
+from tui_agent.ui.viewer import LinesView, Viewer
+from tui_agent.workspace.git import branch_of
 
 STYLES = (
     "app.tcss",
@@ -41,6 +48,7 @@ STYLES = (
     "approval.tcss",
     "review.tcss",
     "first_run.tcss",
+    "undo.tcss",
 )
 
 
@@ -81,13 +89,16 @@ class AgentApp(App[int], inherit_bindings=False):
         super().__init__()
         self.begin = start
         self.loaded = Loaded(start.ready.terms.settings) if start.ready else load(start.user_file)
-        self.trusted = start.ready is not None and start.ready.terms.trusted
+        self.trust = Trust(start.root, trusted=start.ready is not None and start.ready.terms.trusted)
         handlers: dict[str, Handler] = {
             "ui.palette": lambda _: self.open_palette("Commands"),
             "ui.help": lambda _: self.open_palette("Keys and commands"),
             "ui.leader": lambda _: self.open_leader(),
             "provider.switch": self.switch_provider,
             "model.switch": self.switch_model,
+            "session.undo": lambda _: self.go_back(redo=False),
+            "session.redo": lambda _: self.go_back(redo=True),
+            "session.receipts": self.show_receipts,
             "ui.redraw": self.redraw,
             "app.suspend": lambda _: self.action_suspend_process(),
             "app.quit": self.quit,
@@ -132,31 +143,19 @@ class AgentApp(App[int], inherit_bindings=False):
             self.answer_with(chosen, begin.model)
 
     async def ask_trust(self) -> bool:
-        """Ask about the folder once; False when the person leaves."""
-        store = TrustStore(self.begin.paths.data / "trust.toml")
-        known = store.look(self.begin.root)
-        if known.changed or not known.asked:
-            entries = [ENTRIES[name] + (" (changed)" if name in known.changed else "") for name in found(known.root)]
-            allowed = may_be_trusted(known.root, Path(self.begin.environment.get("HOME") or Path.home()))
-            answer = await self.push_screen_wait(
-                TrustCard(
-                    tilde(known.root, self.begin.environment),
-                    entries,
-                    allowed=allowed,
-                    feed_key=self.main.composer.feed_key,
-                    feed_paste=self.main.composer.feed_paste,
-                )
-            )
-            if answer == "quit":
-                return False
-            try:
-                known = store.answer(known.root, trusted=answer == "trust")
-            except AgentError as error:
-                self.notify(str(error), severity="error", markup=False)
-                known = replace(known, trusted=answer == "trust")
-        self.trusted = known.trusted
-        self.loaded = load(self.begin.user_file, known.entries.get("config"))
+        """Ask about the folder when that is due; False when the person leaves."""
+        begin, outside = self.begin, self.main.outside()
+        file = begin.paths.data / "trust.toml"
+        known = await ask_trust(self, begin.root, file, begin.user_file, environment=begin.environment, outside=outside)
+        if known is None:
+            return False
+        self.trust = known
+        self.load()
         return True
+
+    def load(self) -> None:
+        """Read the configuration, with what the person accepted of the folder."""
+        self.loaded = self.trust.settings(self.begin.user_file)
 
     async def first_profile(self) -> Profile | None:
         """The profile to start with: of the command line, of the configuration, or of the first-run screen.
@@ -180,21 +179,29 @@ class AgentApp(App[int], inherit_bindings=False):
             return PROFILE
         if name is None:
             return None
-        self.loaded = load(self.begin.user_file)
+        self.load()
         return self.loaded.settings.profiles.get(name)
 
     def terms(self) -> Terms:
         """What the session starts from."""
         begin = self.begin
-        return Terms(begin.root, self.loaded.settings, begin.paths, trusted=self.trusted, environment=begin.environment)
+        return Terms(
+            begin.root,
+            self.loaded.settings,
+            begin.paths,
+            trusted=self.trust.trusted,
+            user_file=begin.user_file,
+            environment=begin.environment,
+        )
 
     def converse(self, session: Session) -> None:
         """Put a session on the main screen."""
         self.main.conversation = Conversation(session, self.main.show, self.main.refresh_state, self._handle_exception)
-        mode = "read" if self.loaded.broken else "ask"
+        if self.loaded.broken:
+            session.mode = MODES["read"]
         folder = session.root.name or str(session.root)
         self.main.header = replace(
-            self.main.header, folder=folder, branch=branch_of(session.root) if self.trusted else "", mode=mode
+            self.main.header, folder=folder, branch=branch_of(session.root) if self.trust.trusted else ""
         )
         self.main.set_class(not session.terms.settings.ui.side_pane, "-side-closed")
         self.main.refresh_state()
@@ -255,6 +262,28 @@ class AgentApp(App[int], inherit_bindings=False):
         if choice := await self.push_screen_wait(Palette(items, title=f"Switch model of {today.name}")):
             self.answer_with(today, choice)
 
+    # -------------------------------------------------------------- what was done
+
+    def go_back(self, *, redo: bool) -> None:
+        """Undo or redo changes of files, while no turn runs."""
+        if self.main.conversation is None or self.talk.working:
+            self.notify("A turn is running. Stop it first, then undo.", markup=False)
+        elif self.screen is self.main:
+            self.run_worker(self.undo(redo=redo), name="undo")
+
+    async def undo(self, *, redo: bool) -> None:
+        """Let the person choose, do it, and show it."""
+        if said := await go_back(self, self.session, redo=redo):
+            self.notify(plain(said), markup=False)
+        self.talk.catch_up()
+        self.main.refresh_state()
+
+    def show_receipts(self, _: str) -> None:
+        """Everything that was written or run in this session."""
+        if self.main.conversation is not None:
+            view = LinesView(receipts.lines(fold.receipts(self.session.events)))
+            self.push_screen(Viewer("Receipts of this session, newest first", view))
+
     # -------------------------------------------------------------- palette, leader, leaving
 
     @staticmethod
@@ -270,7 +299,9 @@ class AgentApp(App[int], inherit_bindings=False):
     def open_palette(self, title: str) -> None:
         """All actions that can be listed, with their keys."""
         items = [
-            PaletteItem(a.id, a.title, keys_of(a) or a.slash or "") for a in ACTIONS if a.listed and a.scope == "app"
+            PaletteItem(a.id, a.title, keys_of(a) or a.slash or "")
+            for a in ACTIONS
+            if a.listed and a.scope == "app" and (a.id != "agent.stop" or self.main.working)
         ]
         self.push_screen(Palette(items, title=title), self.on_choice(self.main.act))
 
@@ -320,16 +351,6 @@ class AgentApp(App[int], inherit_bindings=False):
         """Leave without words: Textual calls it when the terminal cannot be read any more."""
         self._return_code = 1
         self._close_messages_no_wait()
-
-
-def branch_of(root: Path) -> str:
-    """The branch of a folder from `.git/HEAD` as a file; no program is run for it."""
-    try:
-        head = (root / ".git" / "HEAD").read_text(encoding="utf-8", errors="replace")[:300].strip()
-    except OSError:
-        return ""
-    name = head.removeprefix("ref: refs/heads/")
-    return name if name != head else head[:8]
 
 
 def run(start: Start) -> int:

@@ -193,12 +193,13 @@ class ApprovalScreen(LateModal[Decisions]):
         """The lines of every text part of the dialog."""
         asked, view, width = self._subject, self._view, room.width
         request = self.asked.request
+        reasons = (request.caution, *request.policy.floors)
         checked = self._after if isinstance(request.effect, WriteBytes) else ""
         offer = Offer(others=len(self.asked.open) > 1, edits=self._editable is not None)
         return {
             "reason": reason_lines(request.reason, width, room=2 if room.rows >= 24 else 1),
             "summary": summary_lines(asked, view, self._where, width, self._totals.words),
-            "warnings": warning_lines(request.policy.floors, (view.warns - asked.expected) | asked.what.warns, width),
+            "warnings": warning_lines(reasons, (view.warns - asked.expected) | asked.what.warns, width),
             "info": info_lines(view, checked, width, again=self._again),
             "keys": key_lines(view, asked.yes, width, armed=self.armed, offer=offer, room=room.key_rows)
             if self._asking is None

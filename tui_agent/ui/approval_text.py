@@ -25,6 +25,7 @@ from tui_agent.core.types import (
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.looks import Looks
 from tui_agent.ui.wrap_view import TextView, WrapView
+from tui_agent.workspace import git
 
 _DIM = "dim"
 _WARNING = "$text-warning"
@@ -76,12 +77,13 @@ def subject(effect: Effect) -> Subject:
             if new is None:
                 return Subject("Delete this file?", "delete", "delete", what)
             return Subject("Apply this edit?", "edit", "apply", what)
-        case RunArgv(timeout=timeout):
+        case RunArgv(argv=argv, timeout=timeout):
+            how = f"no shell · {git.FACT}" if git.is_git(argv) else "no shell"
             return Subject(
                 "Run this command?",
                 "run",
                 "run",
-                facts=f"no shell · at most {timeout:g} s",
+                facts=f"{how} · at most {timeout:g} s",
                 expected=frozenset({"long"}),
             )
         case RunScript(timeout=timeout):
@@ -201,9 +203,9 @@ def summary_lines(asked: Subject, view: WrapView, where: str, width: int, whole:
     return flow([*parts, Content.styled(whole, _DIM)], width)
 
 
-def warning_lines(floors: Iterable[str], warns: Iterable[str], width: int) -> list[Content]:
-    """Why to look closely: reasons of the mechanism, then what the sanitiser found."""
-    parts = [styled(one_line(floor), _WARNING) for floor in floors]
+def warning_lines(reasons: Iterable[str], warns: Iterable[str], width: int) -> list[Content]:
+    """Why to look closely: reasons of the mechanism ("" is none), then what the sanitiser found."""
+    parts = [styled(one_line(reason), _WARNING) for reason in reasons if reason]
     parts += [Content.styled(_WARNS.get(name, name), _WARNING) for name in sorted(warns)]
     return flow([Content.styled("look closely:", _WARNING), *parts], width) if parts else []
 

@@ -7,6 +7,7 @@ after the last event are a function of the durable events alone.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -228,9 +229,16 @@ def check_done(event: ev.CheckDone) -> Action:
     code = event.exit_code
     facts = tuple(filter(None, [seconds(event.duration)]))
     if event.passed:
-        return Action("check", " ".join(event.argv), facts, "ok", "ok", output=event.output)
+        return Action("check", shlex.join(event.argv), facts, "ok", "ok", output=event.output)
     word = "FAIL, did not end" if code is None else f"FAIL exit {code}"
-    return Action("check", " ".join(event.argv), facts, word, "fail", output=event.output, excerpt=8, tail=True)
+    return Action("check", shlex.join(event.argv), facts, word, "fail", output=event.output, excerpt=8, tail=True)
+
+
+def undone(event: ev.Undone) -> Note:
+    """The line of an undo or a redo."""
+    count = f"{len(event.paths)} file{'s' * (len(event.paths) != 1)}"
+    left = f"  left as they are: {', '.join(event.left)}" if event.left else ""
+    return Note(f"{count}: {', '.join(event.paths)}{left}", "done again" if event.redo else "undone", "strong")
 
 
 def failed(error: ProviderError) -> Card:
@@ -330,10 +338,14 @@ class Story:
             case ev.CheckDone():
                 self._pending.pop("check", None)
                 self._append([check_done(event)])
+            case ev.Undone():
+                self._append([undone(event)])
             case ev.ModelChosen(profile, model):
                 self._models += 1
                 if self._models > 1:
                     self._append([Note(f"{model} ({profile}) answers from here on", "model")])
+            case ev.ProtocolChosen(protocol, reason):
+                self._append([Note(f"{protocol} from here on: {reason}", "protocol")])
             case ev.Notice(text, audience):
                 self._append([Note(text, "" if audience == "person" else "told the model")])
             case ev.ProviderFailed(error):

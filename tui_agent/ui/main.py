@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from textual import on
-from textual.app import ComposeResult, SuspendNotSupported
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
@@ -17,18 +19,17 @@ from textual.widgets import Static
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.display import plain
-from tui_agent.core.types import ApprovalRequest, Decision, Outcome
-from tui_agent.review import Entry, changed, revert
+from tui_agent.core.types import AgentError, ApprovalRequest, ConfigError, Decision
+from tui_agent.modes import following, mode
 from tui_agent.ui.actions import ACTIONS, BY_SLASH
 from tui_agent.ui.approval import ask_on_screen
 from tui_agent.ui.chrome import Footer, FooterState, Header, HeaderState, Queue, Rule
 from tui_agent.ui.composer import Composer
 from tui_agent.ui.conversation import Conversation
-from tui_agent.ui.editor import EditorError, edit_text, open_at, own_environment
 from tui_agent.ui.late_modal import Outside
 from tui_agent.ui.looks import Looks
-from tui_agent.ui.review import Review, World
+from tui_agent.ui.review import Review
+from tui_agent.ui.reviewing import edit_first, world_of
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.transcript import Transcript
 from tui_agent.ui.tree import FileTree
@@ -82,6 +83,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
             "ui.interrupt": self.interrupt,
             "agent.stop": lambda _: self.stop(),
             "agent.retry": self.retry,
+            "mode.cycle": self.change_mode,
+            "plan.approve": self.approve_plan,
+            "check.revert": self.revert,
             "ui.back": self.back,
             "pane.files": self.toggle_side,
             "pane.next": self.next_pane,
@@ -147,6 +151,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.header = replace(
             self.header,
             changed=len(changes),
+            mode=conversation.session.mode.name,
             model=(profile.model or "") if profile else "no model",
             provider=profile.name if profile else "",
             tokens=conversation.totals.usage.input_tokens and _sum(conversation.totals),
@@ -168,13 +173,15 @@ class MainScreen(Screen[None], inherit_bindings=False):
         hints: tuple[str, ...] = ()
         if self._dialog:
             phase, hints = "waiting for you", tuple(self._dialog.split("   "))
-        elif conversation is not None and conversation.working:
+        elif conversation is None:
+            phase = "" if self.is_current else "a question first"
+        elif conversation.working:
             phase = phase_words(conversation.phase, time.monotonic() - conversation.since)
             stop = "Esc stop" if self.retrying else "Ctrl+C stop"
             hints = (stop, "Enter queue", "Ctrl+J new line", "F2 commands")
         else:
             phase = "" if self.composer.text else "ready"
-            hints = ("Enter send", "Ctrl+J new line", "F2 commands", "Ctrl+X more", "Ctrl+C Ctrl+C quit")
+            hints = ("Enter send", "F2 commands", "Ctrl+C twice quits", "Ctrl+J new line", "Ctrl+X more")
         if armed:
             phase = armed
         self._footer.state = FooterState(phase, hints, self.transcript.below)
@@ -189,42 +196,15 @@ class MainScreen(Screen[None], inherit_bindings=False):
                 self.app,
                 batch,
                 outside=self.outside(),
-                after=" ".join(check.argv) if check else "",
+                after=shlex.join(check.argv) if check else "",
                 where="not sandboxed",
                 looks=self.looks,
-                edit=self.edit_text,
+                edit=partial(edit_first, self.app, self.conversation),
             )
         finally:
             self._dialog_footer("")
             self.header = replace(self.header, question=False)
             self._header.state = self.header
-
-    async def edit_text(self, path: str, text: bytes) -> bytes | None:
-        """Let the person edit a text; None, and a word about it, when nothing came of it."""
-        try:
-            new = edit_text(path, text, lambda copy: self.open_editor(copy, 1))
-        except EditorError as error:
-            self.notify(plain(str(error)), markup=False)
-            return None
-        if new == text:
-            self.notify("The text was not changed.", markup=False)
-        return new
-
-    def open_editor(self, path: str, line: int) -> None:
-        """Give the terminal to the person's editor until it ends.
-
-        Raises:
-            EditorError: the terminal cannot be given away, or there is no editor, or it failed.
-        """
-        if self.conversation is None:
-            return
-        terms = self.conversation.session.terms
-        environment = own_environment(terms.environment, terms.settings.key_names())
-        try:
-            with self.app.suspend():
-                open_at(path, line, environment)
-        except SuspendNotSupported as error:
-            raise EditorError("This terminal cannot be given to an editor.") from error
 
     def outside(self) -> Outside:
         """What a question needs from this screen: the composer for what is not an answer, the footer."""
@@ -359,6 +339,46 @@ class MainScreen(Screen[None], inherit_bindings=False):
             self.composer.load("")
             self.conversation.send(text)
 
+    def change_mode(self, name: str) -> None:
+        """To the mode of this name, else to the next of the cycle."""
+        if (conversation := self.conversation) is None:
+            return
+        try:
+            conversation.session.enter(mode(name) if name else following(conversation.session.mode))
+        except ConfigError as error:
+            self.notify(str(error), markup=False)
+            return
+        conversation.catch_up()
+        self.refresh_state()
+
+    def approve_plan(self, _: str) -> None:
+        """The plan on the screen is what the person wants: leave mode plan and let it be carried out."""
+        if (conversation := self.conversation) is None or conversation.working:
+            return
+        try:
+            words = conversation.session.approve_plan()
+        except AgentError as error:
+            self.notify(str(error), markup=False)
+            return
+        conversation.catch_up()
+        conversation.send(words)
+        self.refresh_state()
+
+    def revert(self, _: str) -> None:
+        """Take back the batch after which the check failed; a turn that runs ends first."""
+        if self.conversation is not None:
+            self.run_worker(self._revert(self.conversation), name="revert", exclusive=True, group="revert")
+
+    async def _revert(self, conversation: Conversation) -> None:
+        await conversation.stop()
+        try:
+            done = await conversation.session.revert()
+        except AgentError as error:
+            self.notify(str(error), markup=False)
+            return
+        conversation.note(done)
+        self.refresh_state()
+
     def toggle_side(self, _: str) -> None:
         """Show or hide the pane beside the transcript; where it covers the transcript it takes the focus."""
         self.toggle_class("-side-closed" if self.has_class("-wide") else "-side-open")
@@ -369,24 +389,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     def review(self, _: str) -> None:
         """Show everything that this session changed; the notes come back into the composer."""
-        if self.conversation is None:
-            return
-        session, talk = self.conversation.session, self.conversation
-
-        async def take_back(entry: Entry, hunks: frozenset[int] | None) -> Outcome:
-            outcome = await revert(session, entry, hunks)
-            talk.catch_up()
-            self.refresh_state()
-            return outcome
-
-        def open_at(path: str, line: int) -> None:
-            try:
-                self.open_editor(str(session.root / path), line)
-            except EditorError as error:
-                self.notify(plain(str(error)), markup=False)
-
-        world = World(lambda base: changed(session, base), take_back, open_at, lambda: self.working, self.looks)
-        self.app.push_screen(Review(world), self.add_notes)
+        if self.conversation is not None:
+            world = world_of(self.app, self.conversation, self.looks, self.refresh_state)
+            self.app.push_screen(Review(world), self.add_notes)
 
     def add_notes(self, notes: str | None) -> None:
         """Put the notes of a review behind what is in the composer, to be read and sent."""

@@ -236,6 +236,9 @@ class Review(ModalScreen[str]):
         if event.key not in {"u", "U"} and self._sure is not None:
             self._sure = None
             self._draw()
+            if event.key == "escape":
+                event.prevent_default()
+                event.stop()
         if event.key in self._SCROLLS and self._view is not None:
             event.stop()
             self._SCROLLS[event.key](self._view, animate=False)
@@ -359,8 +362,5 @@ class Review(ModalScreen[str]):
         """Out of the note, then out of the pane with all notes."""
         if self._about is not None:
             self._leave_note()
-        elif self._sure is not None:
-            self._sure = None
-            self._draw()
         else:
             self.dismiss(self.notes.message(self._entries))

@@ -134,6 +134,11 @@ class WrapView(ScrollView, can_focus=False):
         """How lines are laid out at the present size."""
         return Shape(self._columns, self.numbers, self._digits, self.wraps)
 
+    @property
+    def measured(self) -> Shape:
+        """What the lines were measured for: Textual paints at a new size before it tells of it."""
+        return self._layout_key[0] if self._layout_key else self.shape
+
     def arrangement(self) -> str:
         """What the blocks depend on beside the lines: when it changes, they are made anew."""
         return ""
@@ -167,7 +172,7 @@ class WrapView(ScrollView, can_focus=False):
         for line in lines:
             self.warns |= line.warns
             self.full_view |= line.full_view
-        heights = self.shape.heights(lines if widths is None else widths, beside=block.beside)
+        heights = self.measured.heights(lines if widths is None else widths, beside=block.beside)
         block.height = sum(heights)
         block.starts = None if block.height == block.count else list(accumulate(heights[:-1], initial=0))
         block.rows_seen.clear()
@@ -252,7 +257,7 @@ class WrapView(ScrollView, can_focus=False):
             if len(self._drawn) >= CACHED_LINES:
                 del self._drawn[next(iter(self._drawn))]
             line = self._blocks[number].line(index)
-            strips, cut = self.shape.draw(line, self._look, cursor=key == self._cursor)
+            strips, cut = self.measured.draw(line, self._look, cursor=key == self._cursor)
             self._drawn[key] = strips, 0 if cut else line.counted
         return self._drawn[key]
 

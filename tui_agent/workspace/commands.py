@@ -7,10 +7,12 @@ program does to those can be undone; for files that were clean in git the object
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from tui_agent.core.types import Emit, FileChange, RunArgv, RunScript
+from tui_agent.tools import names
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.commands import CommandResult
 from tui_agent.workspace import index
@@ -23,11 +25,17 @@ from tui_agent.workspace.running import Run
 
 async def execute(
     disk: Disk, memory: Memory, run: Run, effect: RunArgv | RunScript, emit: Emit
-) -> tuple[CommandResult, tuple[FileChange, ...]]:
-    """Run a command in the workspace and compare the files before and after."""
+) -> tuple[CommandResult | None, tuple[FileChange, ...]]:
+    """Run a command in the workspace and compare the files before and after.
+
+    A cancellation ends the command and is not passed on: no result, but what it had changed by then. So call this in
+    a task of its own.
+    """
     argv = effect.argv if isinstance(effect, RunArgv) else ("/bin/sh", "-c", effect.script)
     before, clean = await asyncio.to_thread(_prepare, disk, memory)
-    result = await run(argv, cwd=Path(disk.anchor.root), timeout=effect.timeout, emit=emit)
+    result: CommandResult | None = None
+    with contextlib.suppress(asyncio.CancelledError):  # the runner passes it on when everything is gone
+        result = await run(argv, cwd=Path(disk.anchor.root), timeout=effect.timeout, emit=emit)
     return result, await asyncio.to_thread(_changes, disk, memory, before, clean)
 
 
@@ -47,6 +55,8 @@ def _changes(disk: Disk, memory: Memory, before: index.Index, clean: Mapping[str
     after = index.take(disk.anchor.root)
     changes = []
     for path in index.changed(before, after):
+        if names.cache(tuple(path.split("/"))):
+            continue
         was: str | None = None
         if path in before.files:
             known, entry = memory.known.get(path), clean.get(path)

@@ -22,7 +22,8 @@ _TIMEOUT = 10.0
 _MAX_INDEX = 64 * 1024 * 1024
 _ENTRY = struct.Struct(">10I20sH")
 _EXTENDED, _STAGES = 0x4000, 0x3000
-_COMMAND = ("git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "cat-file", "blob")
+_COMMAND = ("git", "--no-pager", "-c", "protocol.allow=never", "cat-file", "blob")
+"""`runner.run` adds what keeps the repository's own programs off; without a protocol nothing is fetched."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import asyncio
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,13 +92,13 @@ class Effects:
         text = render_file(view, numbers=self.line_numbers)
         if ".git" in place.parts:
             text = _PASSWORD.sub(r"\1***@", text)
-        return Outcome("applied", text, note=f"{len(view.lines)} lines")
+        return Outcome("applied", text, note=_count(len(view.lines), "line"))
 
     def _list(self, request: ApprovalRequest, effect: ListFiles) -> Outcome:
         place = self._again(effect.path, request.policy.floors)
         with self.disk.anchor.folder(place.parts) as folder, os.scandir(folder) as found:
             entries = [_entry(entry) for entry in found if not names.noise(entry.name)]
-        return Outcome("applied", listing.render(entries), note=f"{len(entries)} entries")
+        return Outcome("applied", listing.render(entries), note=_count(len(entries), "entry", "entries"))
 
     async def _search(self, effect: SearchText) -> Outcome:
         if program := self._ripgrep():
@@ -127,7 +128,7 @@ class Effects:
         text = searching.render(effect.text, effect.path, hits)
         if result.timed_out:
             text += f"\n[stopped after {searching.TIMEOUT:g} s; there may be more]"
-        return Outcome("applied", text, note=f"{len(hits)} hits")
+        return Outcome("applied", text, note=_count(len(hits), "hit"))
 
     def _shown(self, path: str) -> bool:
         """Whether a hit in this file may be told: an ordinary place, no secret, no other name outside."""
@@ -144,6 +145,7 @@ class Effects:
         return place
 
     def _write(self, request: ApprovalRequest, effect: WriteBytes, decision: Decision) -> Outcome:
+        started = time.monotonic()
         place = self._writable(effect.path, request.policy.floors)
         new, left_out = _chosen(effect, decision)
         if new == effect.base:
@@ -153,7 +155,8 @@ class Effects:
         saved = self._commit(place, effect.base, new)
         whole = request.call.name in {"write_file", "propose_edit"} and not left_out
         self.memory.wrote(place.path, new, saved.identity, whole=whole, secret=bool(place.floors))
-        receipt = self._receipt(request.call, place.path, effect.base, new, decision.by)
+        seconds = time.monotonic() - started
+        receipt = self._receipt(request.call, place.path, effect.base, new, by=decision.by, seconds=seconds)
         if saved.links:
             notes.append(f"the file had {saved.links} other hard link(s), which keep the old content")
         change = f"+{receipt.added} -{receipt.removed}"
@@ -175,7 +178,9 @@ class Effects:
         except OSError as error:
             raise ToolError(f"failed: {place.path} was not changed: {reason(error)}") from error
 
-    def _receipt(self, call: ToolCall, path: str, base: bytes | None, new: bytes | None, by: str) -> Receipt:
+    def _receipt(
+        self, call: ToolCall, path: str, base: bytes | None, new: bytes | None, *, by: str, seconds: float
+    ) -> Receipt:
         change = diff(base, new)
         return Receipt(
             id=self.new_id(),
@@ -185,6 +190,7 @@ class Effects:
             path=path,
             before=None if base is None else sha256(base),
             after=None if new is None else sha256(new),
+            duration=seconds,
             by=by,
             added=change.added,
             removed=change.removed,
@@ -193,20 +199,25 @@ class Effects:
     async def _execute(
         self, request: ApprovalRequest, effect: RunArgv | RunScript, decision: Decision, emit: Emit
     ) -> Outcome:
+        started = time.monotonic()
         result, changed = await execute(self.disk, self.memory, self.run, effect, emit)
         receipt = Receipt(
             id=self.new_id(),
             call_id=request.call.id,
             tool=request.call.name,
             arguments=request.call.arguments or {},
-            exit_code=result.exit_code,
-            duration=result.duration,
+            exit_code=result.exit_code if result else None,
+            duration=result.duration if result else time.monotonic() - started,
             by=decision.by,
             changed=changed,
         )
+        if result is None:
+            return Outcome(
+                "error", "interrupted by the person; what it had done by then stays done", receipt, "stopped"
+            )
         text, note = commands.render(result, effect.timeout), commands.note(result)
         if changed:
-            note += f", {len(changed)} files changed"
+            note += f", {_count(len(changed), 'file')} changed"
         return Outcome("error" if result.error is not None else "applied", text, receipt, note)
 
     async def apply_parked(self, request: ApprovalRequest, chosen: frozenset[int] | None) -> Outcome:
@@ -232,12 +243,12 @@ class Effects:
 
     # -------------------------------------------------------------- undo
 
-    async def plan_undo(self, receipts: tuple[Receipt, ...]) -> tuple[Restore, ...]:
-        """What undoing these receipts would do to each file."""
-        receipts = tuple([replace(receipt, changed=await self._fetched(receipt.changed)) for receipt in receipts])
+    async def plan_undo(self, receipts: tuple[Receipt, ...], *, git: bool) -> tuple[Restore, ...]:
+        """What undoing these receipts would do to each file; `git`: git may be run for what only it holds."""
+        receipts = tuple([replace(r, changed=await self._fetched(r.changed, git=git)) for r in receipts])
         return await asyncio.to_thread(lambda: plan(receipts, self._hash, self.memory.blobs.__contains__))
 
-    async def _fetched(self, changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+    async def _fetched(self, changes: tuple[FileChange, ...], *, git: bool) -> tuple[FileChange, ...]:
         """The changes with objects of git turned into copies we hold, or into unknown bytes."""
         fetched = []
         for change in changes:
@@ -245,7 +256,7 @@ class Effects:
                 fetched.append(change)
                 continue
             name = change.before.removeprefix(committed.PREFIX)
-            data = await committed.content(self.disk.anchor.root, name, self.run)
+            data = await committed.content(self.disk.anchor.root, name, self.run) if git else None
             kept = data is not None and self.memory.blobs.put(data) is None
             fetched.append(replace(change, before=sha256(data) if data is not None and kept else UNKNOWN))
         return tuple(fetched)
@@ -255,6 +266,7 @@ class Effects:
         return await off_loop(lambda: self._undo(step))
 
     def _undo(self, step: Restore) -> Outcome:
+        started = time.monotonic()
         place = self._writable(step.path)
         found = self.disk.content(place)
         base = found[0] if found else None
@@ -267,7 +279,7 @@ class Effects:
         saved = self._commit(place, base, new)
         self.memory.wrote(place.path, new, saved.identity, whole=False, secret=bool(place.floors))
         call = ToolCall(self.new_id(), "undo", {"path": place.path})
-        receipt = self._receipt(call, place.path, base, new, "key")
+        receipt = self._receipt(call, place.path, base, new, by="key", seconds=time.monotonic() - started)
         return Outcome("applied", f"restored {place.path}", receipt, "; ".join(notes))
 
     def versions(self, step: Restore) -> tuple[bytes | None, bytes | None]:
@@ -332,7 +344,9 @@ def _chosen(effect: WriteBytes, decision: Decision) -> tuple[bytes | None, str]:
         return effect.new, ""
     change = diff(effect.base, effect.new)
     out = [hunk for hunk in change.hunks if hunk.number not in decision.chosen]
-    named = ", ".join(f"hunk {hunk.number} at line {hunk.changes[0].old.start + 1}" for hunk in out)
+    # an empty file that comes or goes is a hunk without changes
+    starts = [hunk.changes[0].old.start if hunk.changes else 0 for hunk in out]
+    named = ", ".join(f"hunk {hunk.number} at line {start + 1}" for hunk, start in zip(out, starts, strict=True))
     return apply_hunks(effect.base, change, decision.chosen), named
 
 
@@ -360,3 +374,8 @@ def _entry(entry: os.DirEntry[str]) -> listing.Entry:
     if entry.is_file(follow_symlinks=False):
         return listing.Entry(entry.name, "file", entry.stat(follow_symlinks=False).st_size)
     return listing.Entry(entry.name, "other")
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    """A number with its noun: 1 line, 7 lines."""
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -17,7 +17,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,20 +62,25 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The root of a workspace, held by its real path and its identity, so that a replaced folder is noticed."""
+    """The root of a workspace, held by its real path and its identity, so that a replaced folder is noticed.
+
+    `own` are real paths of the product's own files and folders, wherever the person keeps them.
+    """
 
     root: str
     identity: tuple[int, int]
     home: str
+    own: tuple[str, ...] = ()
 
     @classmethod
-    def at(cls, root: Path, home: Path | None = None) -> Anchor:
+    def at(cls, root: Path, home: Path | None = None, own: Iterable[Path] = ()) -> Anchor:
         """Anchor an existing folder; raises `OSError` when it is none."""
         real = os.path.realpath(root)
         info = os.stat(real)
         if not stat.S_ISDIR(info.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), real)
-        return cls(real, (info.st_dev, info.st_ino), os.path.realpath(home or os.path.expanduser("~")))
+        at_home = os.path.realpath(home or os.path.expanduser("~"))
+        return cls(real, (info.st_dev, info.st_ino), at_home, tuple(os.path.realpath(path) for path in own))
 
     @contextlib.contextmanager
     def folder(self, parts: tuple[str, ...]) -> Iterator[int]:
@@ -193,6 +198,8 @@ class Anchor:
             guarded = f"{self.home}/{below}"
             if real == guarded or real.startswith(guarded + "/"):
                 return f"~/{below} is protected: tools never write there"
+        if any(real == guarded or real.startswith(guarded + "/") for guarded in self.own):
+            return "it belongs to tui-agent's own configuration and data: tools never write there"
         for depth in range(len(parts)):
             if _bare(self._at(parts[:depth]), parts[depth]):
                 where = "/".join(parts[:depth]) or "the workspace"

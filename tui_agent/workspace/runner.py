@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tui_agent.workspace import supervisor
+from tui_agent.workspace import git, supervisor
 
 RUN_MARK = "TUI_AGENT_RUN"
 """Variable in the environment of every process of one command; its value is random and unique."""
@@ -259,6 +259,10 @@ async def run(
         return result(error="The command is empty.")
     mark = random_source.token_hex(8)
     environment = {**(child_environment(os.environ) if env is None else env), RUN_MARK: mark}
+    if git.is_git(argv):
+        # a git that lies in the folder itself (an environment, say) is the folder's, not the person's
+        entries = [e for e in environment.get("PATH", _FALLBACK_PATH).split(os.pathsep) if not _is_inside(e, cwd)]
+        environment |= {**git.environment(argv, str(cwd)), "PATH": os.pathsep.join(entries) or _FALLBACK_PATH}
     try:
         request = supervisor.encode_request(argv, str(cwd), environment)
         child = _Child(request, output, mark)

@@ -39,7 +39,7 @@ from tui_agent.tools import names
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.registry import TOOLS, Situation, Tool, find, summary
 from tui_agent.tools.text import TextFile
-from tui_agent.workspace import faults
+from tui_agent.workspace import faults, git
 from tui_agent.workspace.effects import Effects, as_approved, off_loop, refusal, said_with_yes
 from tui_agent.workspace.faults import Reach
 from tui_agent.workspace.files import Disk, check_writable, sha256
@@ -57,7 +57,7 @@ class Workspace:
 
     `permissions` is the policy in force; assign it to change the mode. `blobs` is the session's folder for copies of
     file contents (in memory without one), `temporary` a folder that outlives the session and remembers
-    files being written. `tools` names the enabled ones. `numbers`: reads carry line numbers. `command_timeout` is
+    files being written. `own` are files and folders of the product that no tool writes. `tools` names the enabled ones. `numbers`: reads carry line numbers. `command_timeout` is
     in seconds. Raises `OSError` when `root` is no folder.
     """
 
@@ -74,18 +74,19 @@ class Workspace:
         command_timeout: float = 120.0,
         numbers: bool = True,
         home: Path | None = None,
+        own: Iterable[Path] = (),
         reach: Reach | None = None,
     ) -> None:
         self.permissions = permissions
         self._ask = ask
         self._tools = {name: TOOLS[name] for name in tools}
         self._timeout = command_timeout
-        self._anchor = Anchor.at(root, home)
+        self._anchor = Anchor.at(root, home, own)
         reach = reach or faults.from_text(os.environ.get(faults.VARIABLE))
         self._disk = Disk(self._anchor, temporary, reach)
         self._memory = Memory(Blobs(blobs, reach=reach))
         self._prefix, self._count = os.urandom(4).hex(), itertools.count(1)
-        self._effects = Effects(self._disk, self._memory, run, numbers, self._id)
+        self._effects = Effects(self._disk, self._memory, run, numbers, self.new_id)
         self._complete: set[str] = set()
         self._unseen_edits = False
         self._failed: Counter[str] = Counter()
@@ -96,7 +97,7 @@ class Workspace:
         """The enabled tools as a model is told."""
         return tuple(tool.spec for tool in self._tools.values())
 
-    def _id(self) -> str:
+    def new_id(self) -> str:
         """A name that no other request or receipt of the session has, also after it was resumed."""
         return f"{self._prefix}-{next(self._count)}"
 
@@ -113,25 +114,27 @@ class Workspace:
         if "path" in tool.spec.parameters["properties"]:
             place = self._anchor.resolve(arguments.get("path", "."))
         base, depends = self._base(tool, place, arguments, earlier) if place and tool.changes_file else (None, ())
-        effect = self._effect(tool, arguments, Situation(place.path if place else "", base, self._timeout))
+        asked = effect = self._effect(tool, arguments, Situation(place.path if place else "", base, self._timeout))
+        if isinstance(effect, RunArgv):
+            effect = replace(effect, argv=git.argv(effect.argv))  # shown, hashed and executed like this
         if place and isinstance(effect, (ReadFile, ListFiles, SearchText)):
             self._look(place, effect)
         named = os.path.normpath(place.named.removeprefix(self._anchor.root + "/")) if place else ""
         return ApprovalRequest(
-            id=self._id(),
+            id=self.new_id(),
             call=call,
             effect=effect,
             policy=PolicyRequest(
                 tool.spec.name,
                 tool.permission,
-                argv=effect.argv if isinstance(effect, RunArgv) else None,
+                argv=asked.argv if isinstance(asked, RunArgv) else None,
                 command=effect.script if isinstance(effect, RunScript) else None,
                 path=place.path if place else None,
                 floors=place.floors if place else (),
             ),
-            summary=summary(effect, named),
-            reason=names.caution(place.parts) if place and isinstance(effect, WriteBytes) else "",
+            summary=summary(asked, named),
             depends_on=depends,
+            caution=names.caution(place.parts) if place and isinstance(effect, WriteBytes) else "",
         )
 
     def _effect(self, tool: Tool, arguments: Mapping[str, Any], situation: Situation) -> Effect:
@@ -213,7 +216,7 @@ class Workspace:
         outcome = replace(outcome, text=outcome.text + said_with_yes(decision), note=note)
         if outcome.status == "applied" and as_approved(request.effect, outcome.receipt):
             self._complete.add(request.id)
-        if outcome.status == "applied" and isinstance(request.effect, WriteBytes) and decision.by != "key":
+        if outcome.receipt is not None and outcome.receipt.unseen:
             self._unseen_edits = True  # from here on nobody saw what may run
         return outcome
 
@@ -221,7 +224,7 @@ class Workspace:
         """A batch of one: prepare, decide, ask when the policy says so, commit."""
         given = arguments if isinstance(arguments, Mapping) else None
         error = None if given is not None else f"the arguments of {name} must be an object"
-        request = await self.prepare(ToolCall(self._id(), name, given, error))
+        request = await self.prepare(ToolCall(self.new_id(), name, given, error))
         if isinstance(request, Outcome):
             return request
         verdict = self.decide(request)
@@ -243,7 +246,7 @@ class Workspace:
 
     async def plan_undo(self, receipts: Iterable[Receipt]) -> tuple[Restore, ...]:
         """What undoing these receipts (oldest first, up to the newest) would do to each file; changes nothing."""
-        return await self._effects.plan_undo(tuple(receipts))
+        return await self._effects.plan_undo(tuple(receipts), git=self.permissions.trusted)
 
     async def versions(self, step: Restore) -> tuple[bytes | None, bytes | None]:
         """The bytes that a step of a plan starts from and leads to, for the eye; None where there is no file."""

@@ -1,0 +1,96 @@
+"""One shot in the modes that only look, as a dry run, and in each protocol."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Shell
+from tests.cli.server import Failure, Text, call, serving
+
+EDIT = call("write_file", path="new.txt", content="hello\n")
+DONE = Text("Done.")
+
+
+@pytest.mark.parametrize("flags", [[], ["--yes"]])
+def test_a_dry_run_shows_the_change_and_makes_none(shell: Shell, flags: list[str]) -> None:
+    with serving(EDIT, DONE) as server:
+        shell.use(server.url)
+        done = shell.run("-p", "do it", "--dry-run", *flags)
+        assert server.told() == ["dry-run: diff shown, file not written (use without --dry-run to apply)"]
+    assert done.code == 0
+    assert "+hello" in done.err
+    assert not (shell.work / "new.txt").exists()
+
+
+def test_a_dry_run_runs_nothing(shell: Shell) -> None:
+    with serving(call("run_command", argv=["touch", "made"]), DONE) as server:
+        shell.use(server.url)
+        done = shell.run("-p", "do it", "--dry-run")
+        assert server.told() == ["dry-run: not run (use without --dry-run to run it)"]
+    assert "touch made" in done.err
+    assert not (shell.work / "made").exists()
+
+
+def test_what_the_policy_denies_is_denied_in_a_dry_run(shell: Shell) -> None:
+    with serving(EDIT, DONE) as server:
+        shell.use(server.url, '[permissions]\nwrite = "deny"')
+        assert shell.run("-p", "do it", "--dry-run").code == 3
+        assert "denied by the policy" in server.told()[0]
+
+
+@pytest.mark.parametrize("mode", ["read", "review", "plan"])
+def test_modes_that_only_look_offer_no_tool_that_writes(shell: Shell, mode: str) -> None:
+    with serving(EDIT, DONE) as server:
+        shell.use(server.url)
+        done = shell.run("-p", "do it", "--mode", mode, "--yes")
+        names = {tool["function"]["name"] for tool in server.bodies[0]["tools"]}
+    assert names == {"read_file", "list_files", "search", "update_plan"}
+    assert not (shell.work / "new.txt").exists()
+    assert f"mode {mode}" in done.err
+
+
+def test_a_profile_chooses_the_json_protocol(shell: Shell) -> None:
+    shell.write("a.txt", "hi\n")
+    with serving(Text('{"tool": "read_file", "path": "a.txt"}'), Text('{"final": "It says hi."}')) as server:
+        shell.use(server.url, profile='protocol = "json"')
+        done = shell.run("-p", "read it")
+    assert (done.code, done.out) == (0, "It says hi.\n")
+    assert "tools" not in server.bodies[0]
+    assert server.bodies[0]["response_format"]["type"] == "json_schema"
+    assert server.bodies[1]["messages"][-1]["content"].startswith("Tool result:\n[file: lines 1-1 of 1]")
+
+
+def test_auto_steps_down_in_the_middle_of_a_task_and_says_so(shell: Shell) -> None:
+    refused = Failure(400, b'{"error": {"message": "this model does not support tools"}}')
+    with serving(refused, Text('{"final": "Still here."}')) as server:
+        shell.use(server.url)
+        done = shell.run("-p", "hello", "--json")
+    assert (done.code, done.json["answer"]) == (0, "Still here.")
+    assert ["tools" in body for body in server.bodies] == [True, False]
+    assert "protocol json from here on: the server takes no native tool calls" in done.err
+
+
+def test_a_claim_without_a_receipt_is_marked(shell: Shell) -> None:
+    with serving(Text("I updated app.py and all tests pass.")) as server:
+        shell.use(server.url)
+        done = shell.run("-p", "do it", "--json")
+    assert done.err.count("not shown: the answer says") == 2
+    assert json.loads(done.out)["files"] == {}
+
+
+def test_trust_keeps_a_check_with_its_folder(shell: Shell) -> None:
+    done = shell.run("trust", "--check", "grep -q 'hello' new.txt")
+    assert done.code == 0
+    assert "check after edits: grep -q hello new.txt" in done.out
+    with serving(EDIT, DONE) as server:
+        shell.use(server.url)
+        done = shell.run("-p", "do it", "--yes", "--allow", "check", "--json")
+    assert (done.code, done.json["status"], done.json["unsandboxed"]) == (0, "verified", True)
+
+
+@pytest.mark.parametrize("text", ["", "  ", "grep 'open"])
+def test_a_check_that_is_no_command_is_refused(shell: Shell, text: str) -> None:
+    assert shell.run("trust", "--check", text).code == 5
+    assert not (shell.data / "trust.toml").exists()

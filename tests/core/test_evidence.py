@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.core import events as ev
+from tui_agent.core.evidence import Changed, files_in, task_evidence, unbacked_claims
+from tui_agent.core.types import FileChange, Receipt, ToolCall
+
+
+def changed(**files: tuple[str | None, str | None]) -> dict[str, Changed]:
+    def data(text: str | None) -> bytes | None:
+        return None if text is None else text.encode()
+
+    return {name.replace("__", "/").replace("_py", ".py"): Changed(data(a), data(b)) for name, (a, b) in files.items()}
+
+
+UTIL = changed(src__util_py=("def old_name(): ...", "def new_name(): ..."))
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "Make the tests pass.",
+        "two tests fail, find out why",
+        "Fix the bug, e.g. with a guard. See https://example.com/a.html for details.",
+        "make tests/test_util.py pass",
+        "Please fix test_slugs.py.",
+        "Add a test against the API and a method on top",
+        "write a class based view for Node.js",
+        "rename the variable to something better",
+        "Add a function instead.",
+        "",
+    ],
+)
+def test_a_task_that_names_nothing_to_change_needs_no_evidence(task: str) -> None:
+    assert task_evidence(task, UTIL) == ""
+
+
+@pytest.mark.parametrize(
+    ("task", "shown"),
+    [
+        ("Repair util.py", True),
+        ("Repair src/util.py.", True),
+        ("Repair `./src/util.py`, please", True),
+        ("Repair other.py", False),
+        ("Repair other.py or util.py", True),
+        ("rename old_name to new_name", True),
+        ("Rename the function `old_name` to `new_name`.", True),
+        ("Rename old_name to better_name", False),
+        ("rename old_name() to new_name() everywhere", True),
+        ("Why is `old_name` so slow? Make it faster", True),
+        ("Make `other_name` faster", False),
+        ("Add a function new_name to util.py", True),
+        ("Add a function `total` to util.py", False),
+        ("add a function that doubles a number to util.py", True),
+        ("Create a class Basket in util.py", False),
+        ("Create a class called Basket", False),
+        ("Add a function sum_up", False),
+        ("Rename it to new_name", True),
+        ("Rename the variable to better_name", False),
+    ],
+)
+def test_what_the_task_names_must_have_changed(task: str, shown: bool) -> None:
+    assert (task_evidence(task, UTIL) == "") is shown, task_evidence(task, UTIL)
+
+
+def test_a_rename_leaves_no_old_name_behind() -> None:
+    half = changed(a_py=("old_name", "new_name old_name"))
+    assert "still in a.py" in task_evidence("rename old_name to new_name", half)
+
+
+def test_a_renamed_file_is_gone_and_there() -> None:
+    moved = changed(a_py=("x", None), b_py=(None, "x"))
+    assert task_evidence("rename a.py to b.py", moved) == ""
+    assert "not renamed" in task_evidence("rename a.py to b.py", changed(b_py=(None, "x")))
+
+
+def test_a_name_is_a_whole_word() -> None:
+    assert "total" in task_evidence("add a function `total`", changed(a_py=("", "def totals(): ...")))
+
+
+def test_files_are_told_from_versions_and_abbreviations() -> None:
+    assert files_in("In v1.2 of src/a.py, i.e. b/c-d.test.ts, 3.14 and 1.2.3; not www.example.com") == [
+        "src/a.py",
+        "b/c-d.test.ts",
+    ]
+
+
+@given(st.text(), st.dictionaries(st.text(max_size=8), st.binary(max_size=20), max_size=3))
+def test_any_task_has_an_answer(task: str, files: dict[str, bytes]) -> None:
+    words = task_evidence(task, {path: Changed(None, data) for path, data in files.items()})
+    assert isinstance(words, str)
+
+
+# ------------------------------------------------------------------ claims
+
+
+def wrote(path: str) -> ev.ToolDone:
+    call = ToolCall("1", "write_file", {"path": path})
+    return ev.ToolDone(call, "applied", "", receipt=Receipt("r", "1", "write_file", {}, path, None, "h"))
+
+
+def ran(*argv: str, code: int = 0, touched: tuple[FileChange, ...] = ()) -> ev.ToolDone:
+    receipt = Receipt("r", "1", "run_command", {"argv": list(argv)}, exit_code=code, changed=touched)
+    return ev.ToolDone(ToolCall("1", "run_command", {"argv": list(argv)}), "applied", "", receipt=receipt)
+
+
+def checked(code: int) -> ev.CheckDone:
+    return ev.CheckDone(("make", "check"), code, "", 0.1)
+
+
+PASSES = ["All tests pass.", "The tests now pass.", "I ran it and the check passed.", "Tests are passing"]
+
+
+@pytest.mark.parametrize("text", PASSES)
+@pytest.mark.parametrize(
+    ("events", "backed"),
+    [
+        ([], False),
+        ([wrote("a.py")], False),
+        ([checked(0)], True),
+        ([checked(1)], False),
+        ([ran("pytest", "-q")], True),
+        ([ran("pytest", code=1)], False),
+        ([ran("ls")], False),
+        ([checked(0), wrote("a.py")], False),
+        ([wrote("a.py"), ran("make", "check")], True),
+    ],
+)
+def test_passing_needs_a_check_after_the_last_edit(text: str, events: list[Any], backed: bool) -> None:
+    assert bool(unbacked_claims(text, events)) is not backed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The tests should pass now.",
+        "I could not run the tests, so I do not know whether the tests pass.",
+        "Run it; if the tests pass, commit.",
+        "Please make sure the tests pass.",
+        "I have not changed a.py.",
+        "You could have updated a.py.",
+        "To fix it, a.py has to be changed.",
+        "The test in a.py passes a wrong argument.",
+        "```\nchanged a.py\n```",
+        "Nothing.",
+        "",
+    ],
+)
+def test_no_claim_is_seen_where_none_is_made(text: str) -> None:
+    assert unbacked_claims(text, []) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["I updated `src/a.py`.", "Changed the file src/a.py.", "Fixed a.py", "created **src/a.py** with it"]
+)
+def test_a_change_needs_its_receipt(text: str) -> None:
+    assert len(unbacked_claims(text, [wrote("other.py")])) == 1
+    assert unbacked_claims(text, [wrote("src/a.py")]) == []
+    assert unbacked_claims(text, [ran("sed", touched=(FileChange("src/a.py", "x", "y"),))]) == []
+
+
+@given(st.text())
+def test_any_answer_has_its_claims(text: str) -> None:
+    assert all(isinstance(claim, str) for claim in unbacked_claims(text, []))

@@ -1,0 +1,226 @@
+"""Every ending of the closed enum, the last steps, and what the person and the scripts are told of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.core.test_loop import call, ended, events_of, passing, read, write
+from tests.fakes import FakeTools, Person
+from tui_agent.core import events as ev
+from tui_agent.core import fold
+from tui_agent.core.loop import Agent
+from tui_agent.core.types import Author, Limits, Model, ProviderError, ReplyEnd, Request, StopReason, UserMessage
+from tui_agent.providers.scripted import scripted
+from tui_agent.ui.blocks import ended as note_of
+
+USAGE = {"usage": {"input_tokens": 60, "output_tokens": 50}}
+
+
+async def _fails(_request: Request):
+    yield ReplyEnd("error", error=ProviderError("server", "502"))
+
+
+FAILING = Model(Author("x", "y", "z"), _fails)
+
+
+def agent(replies: list[Any], tools: FakeTools | None = None, **kw: Any) -> Agent:
+    return Agent(scripted(replies), tools or FakeTools({"a.py": b"hi"}), kw.pop("ask", Person()), **kw)
+
+
+ENDINGS: dict[StopReason, tuple[Agent, int]] = {
+    StopReason.COMPLETED: (agent([read(), {"text": "hi"}]), 0),
+    StopReason.VERIFIED: (agent([write(), {"text": "done"}], check=passing()), 0),
+    StopReason.UNVERIFIED: (agent([write(), *[{"text": f"{n}"} for n in range(4)]], check=passing(code=1)), 2),
+    StopReason.STEP_LIMIT: (agent([read(str(n)) for n in range(9)], limits=Limits(max_steps=4)), 4),
+    StopReason.CONTEXT_LIMIT: (agent([], limits=Limits(max_context=1)), 4),
+    StopReason.TOKEN_LIMIT: (agent([read() | USAGE], limits=Limits(max_tokens=100)), 4),
+    StopReason.COST_LIMIT: (agent([read() | USAGE], limits=Limits(max_cost=0.5), price=lambda _: 1.0), 4),
+    StopReason.REPEATED: (agent([read()] * 3), 4),
+    StopReason.INVALID: (agent([{"calls": [call("nosuch", n=n)]} for n in range(3)]), 4),
+    StopReason.DENIED: (agent([write()], ask=Person(["no"]), on_reject="stop"), 3),
+    StopReason.STOPPED: (agent([write()], ask=Person(["stop"])), 3),
+    StopReason.FAILED: (Agent(FAILING, FakeTools()), 1),
+}
+
+
+def test_every_reason_has_its_scenario() -> None:
+    assert set(ENDINGS) == set(StopReason)
+
+
+@pytest.mark.parametrize("reason", StopReason)
+async def test_every_run_ends_once_for_a_reason_that_transcript_and_exit_code_tell(reason: StopReason) -> None:
+    how, code = ENDINGS[reason]
+    events = await events_of(how)
+    assert ended(events).reason is reason
+    assert fold.exit_code(events) == code
+
+
+def test_the_transcript_has_another_word_for_each_reason() -> None:
+    labels = {note_of(ev.RunEnded(reason, "")).label for reason in StopReason}
+    assert len(labels) == len(StopReason)
+    assert all(labels)
+
+
+async def test_the_last_steps_are_announced_and_the_last_call_has_no_tools() -> None:
+    seen: list[Request] = []
+    replies = [read(str(n)) for n in range(5)] + [{"text": "summary"}]
+    events = await events_of(Agent(scripted(replies, seen=seen), FakeTools(), limits=Limits(max_steps=6)))
+    notices = [e.text.partition(".")[0] for e in events if isinstance(e, ev.Notice)]
+    assert notices == [
+        "2 steps are left",
+        "1 step is left after this one, without tools, for your summary",
+        "The step limit is reached",
+    ]
+    assert [bool(r.tools) for r in seen] == [True] * 5 + [False]
+    assert ended(events).steps == 6
+
+
+async def test_the_only_step_has_no_tools_and_no_warning() -> None:
+    seen: list[Request] = []
+    await events_of(Agent(scripted([{"text": "x"}], seen=seen), FakeTools(), limits=Limits(max_steps=1)))
+    assert [r.tools for r in seen] == [()]
+    assert seen[0].messages == (UserMessage("do it"),)
+
+
+@pytest.mark.parametrize("name", ["max_identical", "repeat_window"])
+def test_the_limits_of_repeats_must_be_positive(name: str) -> None:
+    with pytest.raises(Exception, match=f"limits.{name} must be positive"):
+        Limits(**{name: 0})
+
+
+async def test_the_limit_of_identical_actions_is_a_setting() -> None:
+    limits = Limits(max_identical=5, repeat_window=9)
+    events = await events_of(agent([read()] * 9, limits=limits))
+    assert ended(events).reason is StopReason.REPEATED
+    assert "5 times" in ended(events).detail
+
+
+# ------------------------------------------------------------------ reads at the same time
+
+
+class Slow(FakeTools):
+    """Reads that all must have begun before one of them ends; they end in the opposite order."""
+
+    def __init__(self, together: int) -> None:
+        super().__init__({name: name.encode() for name in "abc"})
+        self.together, self.running, self.log = together, 0, []
+        self.all = asyncio.Event()
+
+    async def commit(self, request: Any, decision: Any, emit: Any) -> Any:
+        self.running += 1
+        self.log.append(f"begin {request.summary}")
+        if self.running == self.together:
+            self.all.set()
+        if request.call.name == "read_file":
+            await asyncio.wait_for(self.all.wait(), 5)
+            for _ in range(10 - self.running):
+                await asyncio.sleep(0)
+        outcome = await super().commit(request, decision, emit)
+        self.running -= 1
+        self.log.append(f"end {request.summary}")
+        return outcome
+
+
+def reads(names: str) -> list[dict[str, Any]]:
+    return [call("read_file", path=name) for name in names]
+
+
+async def test_neighbouring_reads_run_at_once_and_are_answered_in_call_order() -> None:
+    tools = Slow(3)
+    events = await events_of(Agent(scripted([{"calls": reads("abc")}, {"text": "ok"}]), tools))
+    assert [e.text for e in events if isinstance(e, ev.ToolDone)] == ["a", "b", "c"]
+    assert [line.split()[0] for line in tools.log] == ["begin"] * 3 + ["end"] * 3
+
+
+async def test_an_edit_between_reads_waits_for_the_first_and_holds_up_the_second() -> None:
+    tools = Slow(1)
+    reply = {"calls": [*reads("a"), call("write_file", path="b", content="new"), *reads("b")]}
+    events = await events_of(Agent(scripted([reply, {"text": "ok"}]), tools, Person()))
+    assert [e.text for e in events if isinstance(e, ev.ToolDone)] == ["a", "wrote b", "new"]
+    assert [line.split()[0] for line in tools.log] == ["begin", "end"] * 3
+
+
+async def test_stopping_ends_all_reads_and_answers_them() -> None:
+    from tests.core.test_loop import assert_answered, interrupt
+    from tui_agent.core.log import MemoryLog
+
+    log, tools = MemoryLog(), Slow(4)  # never enough: all wait
+    await interrupt(Agent(scripted([{"calls": reads("abc")}]), tools, log=log), ev.ToolStarted)
+    done = [e for e in log.events if isinstance(e, ev.ToolDone)]
+    assert [e.note for e in done] == ["stopped"] * 3
+    assert_answered(fold.history(log.events))
+
+
+# ------------------------------------------------------------------ verified, and claims
+
+
+async def test_a_passing_check_is_no_proof_that_what_was_asked_for_was_done() -> None:
+    replies = [write("a.py", "x"), *[{"text": f"done {n}"} for n in range(4)]]
+    events = await events_of(agent(replies, check=passing()), "Add a function total to b.py")
+    assert ended(events).reason is StopReason.UNVERIFIED
+    assert "total" in ended(events).detail
+    assert sum(isinstance(e, ev.Notice) and e.text.startswith("NOT VERIFIED") for e in events) == 3
+
+
+async def test_what_is_missing_may_follow() -> None:
+    replies = [write("a.py", "x"), {"text": "done"}, write("b.py", "def total(): ..."), {"text": "now"}]
+    events = await events_of(agent(replies, check=passing()), "Add a function total to b.py")
+    assert ended(events).reason is StopReason.VERIFIED
+
+
+async def test_a_claim_without_a_receipt_is_marked_for_the_person() -> None:
+    events = await events_of(agent([{"text": "I updated a.py and all tests pass."}]))
+    marks = [e for e in events if isinstance(e, ev.Notice)]
+    assert [m.audience for m in marks] == ["person"] * 2
+    assert "nothing changed that file" in marks[1].text
+    assert ended(events).reason is StopReason.COMPLETED
+
+
+async def test_a_claim_with_its_receipt_is_not_marked() -> None:
+    replies = [write("a.py"), {"text": "Changed `a.py`; the check passes."}]
+    events = await events_of(agent(replies, check=passing()))
+    assert not [e for e in events if isinstance(e, ev.Notice)]
+
+
+# ------------------------------------------------------------------ a check that was found
+
+
+def proposed(person: Person, code: int = 0) -> tuple[Agent, list[Any]]:
+    from dataclasses import replace
+
+    heard: list[Any] = []
+    check = replace(passing(code=code), asks="always", proposed=True, answered=heard.append)
+    replies = [write(content="1"), write(content="2"), {"text": "done"}]
+    return agent(replies, ask=person, check=check), heard
+
+
+async def test_a_proposed_check_that_is_refused_is_not_asked_again() -> None:
+    how, heard = proposed(Person(["yes", "no", "yes"]))
+    events = await events_of(how)
+    assert [h.answer for h in heard] == ["no"]
+    assert not [e for e in events if isinstance(e, ev.CheckDone)]
+    assert ended(events).reason is StopReason.UNVERIFIED
+
+
+async def test_a_proposed_check_that_is_accepted_runs() -> None:
+    how, heard = proposed(Person(["yes"]))
+    events = await events_of(how)
+    assert heard[0].answer == "yes"
+    assert ended(events).reason is StopReason.VERIFIED
+
+
+# ------------------------------------------------------------------ without tools
+
+
+class NoTools(FakeTools):
+    specs = ()
+
+
+async def test_a_question_without_tools_is_one_call_that_offers_none() -> None:
+    seen: list[Request] = []
+    events = await events_of(Agent(scripted([{"text": "Paris"}], seen=seen), NoTools(), system="general"))
+    assert [(r.system, r.tools) for r in seen] == [("general", ())]
+    assert (ended(events).reason, ended(events).steps) == (StopReason.COMPLETED, 1)

@@ -1,0 +1,212 @@
+"""The check of a folder: found, asked for once, kept, and what follows when it fails."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes import Person
+from tests.test_modes import play, session, terms
+from tui_agent.checks import Answered, CheckStore, Found, detect
+from tui_agent.config import Settings
+from tui_agent.core import events as ev
+from tui_agent.core import fold
+from tui_agent.core.types import AgentError, StopReason, UserMessage
+from tui_agent.session import Session
+
+FAILING = (sys.executable, "-c", "print('E' * 50_000); raise SystemExit(3)")
+
+
+def write(text: str, path: str = "a.txt") -> dict[str, Any]:
+    return {"calls": [{"name": "write_file", "arguments": {"path": path, "content": text}}]}
+
+
+READ = {"calls": [{"name": "read_file", "arguments": {"path": "a.txt"}}]}
+
+
+@pytest.mark.parametrize(
+    ("files", "argv"),
+    [
+        ({"Makefile": "all:\n\techo\ncheck: all\n\techo\n"}, ("make", "check")),
+        ({"makefile": "check:: all\n"}, ("make", "check")),
+        ({"Makefile": "check := yes\ncheck = 1\nprecheck:\n"}, None),
+        ({"package.json": '{"scripts": {"test": "vitest run"}}'}, ("npm", "test")),
+        ({"package.json": '{"scripts": {"test": "x"}}', "pnpm-lock.yaml": ""}, ("pnpm", "test")),
+        ({"package.json": '{"scripts": {"test": "x"}}', "bun.lock": ""}, ("bun", "run", "test")),
+        ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, None),
+        ({"package.json": '{"scripts": ["test"]}'}, None),
+        ({"package.json": "[" * 100_000}, None),
+        ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, ("pytest",)),
+        ({"pyproject.toml": "[tool.ruff]\n"}, None),
+        ({"setup.cfg": "[tool:pytest]\n"}, ("pytest",)),
+        ({"pytest.ini": "[pytest]\n"}, ("pytest",)),
+        ({"Cargo.toml": "[package]\n"}, ("cargo", "test")),
+        ({"go.mod": "module x\n"}, ("go", "test", "./...")),
+        ({"Makefile": "check:\n", "Cargo.toml": "[package]\n"}, ("make", "check")),
+        ({}, None),
+    ],
+)
+def test_a_check_is_found_in_the_files_of_a_folder(tmp_path: Path, files: dict[str, str], argv: Any) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    found = detect(tmp_path)
+    assert (found and found.argv) == argv
+
+
+def test_links_and_pipes_are_not_read(tmp_path: Path) -> None:
+    import os
+
+    (tmp_path / "real").write_text("check:\n")
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "Makefile").symlink_to(tmp_path / "real")
+    os.mkfifo(work / "Cargo.toml")
+    assert detect(work) is None
+
+
+def test_an_answer_is_kept_by_real_path(tmp_path: Path) -> None:
+    store, other = CheckStore(tmp_path / "d" / "checks.toml"), tmp_path / "other"
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path)
+    store.answer(link, ("make", "check"), accepted=True)
+    store.answer(other, ("npm", "test"), accepted=False)
+    assert store.look(tmp_path) == Answered(("make", "check"), accepted=True)
+    assert store.look(other) == Answered(("npm", "test"), accepted=False)
+    assert store.look(tmp_path / "third") is None
+    assert store.file.stat().st_mode & 0o077 == 0
+
+
+def test_a_text_that_is_not_the_accepted_one_does_not_count(tmp_path: Path) -> None:
+    store = CheckStore(tmp_path / "checks.toml")
+    store.answer(tmp_path, ("make", "check"), accepted=True)
+    store.file.write_text(store.file.read_text().replace('"check"', '"evil"'))
+    assert store.look(tmp_path) is None
+    store.file.write_text("not toml [")
+    assert store.look(tmp_path) is None
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(AgentError, match="could not be saved"):
+        CheckStore(tmp_path / "file" / "checks.toml").answer(tmp_path, ("make",), accepted=True)
+
+
+# ------------------------------------------------------------------ in a session
+
+
+def with_makefile(tmp_path: Path, recipe: str = "true") -> None:
+    (tmp_path / "work").mkdir(exist_ok=True)
+    (tmp_path / "work" / "Makefile").write_text(f"check:\n\t@{recipe}\n")
+
+
+@pytest.mark.parametrize(("answer", "accepted"), [("yes", True), ("no", False), ("skip", None)])
+async def test_a_found_check_is_asked_for_once(tmp_path: Path, answer: str, accepted: bool | None) -> None:
+    with_makefile(tmp_path)
+    person = Person(["yes", answer, "yes"])
+    made, _ = session(tmp_path, [write("1\n"), write("2\n", "b.txt"), {"text": "ok"}], person)
+    await play(made)
+    assert [r.call.name for batch in person.asked for r in batch] == ["write_file", "check", "write_file"]
+    assert sum(isinstance(e, ev.CheckDone) for e in made.events) == (2 if accepted else 0)
+    kept = CheckStore(tmp_path / "data" / "checks.toml").look(made.root)
+    assert (kept and kept.accepted) is accepted
+    offered = made.check()
+    assert (offered is None) is (accepted is False)
+    assert offered is None or offered.proposed is (accepted is None)
+
+
+@pytest.mark.parametrize("kw", [{"trusted": False}, {"interactive": False}])
+def test_nothing_is_looked_for_before_trust_or_without_a_person(tmp_path: Path, kw: dict[str, bool]) -> None:
+    with_makefile(tmp_path)
+    assert Session(terms(tmp_path, **kw), Person()).check() is None
+
+
+def test_the_persons_configuration_comes_first(tmp_path: Path) -> None:
+    with_makefile(tmp_path)
+    root = (tmp_path / "work").resolve()
+    CheckStore(tmp_path / "data" / "checks.toml").answer(root, ("npm", "test"), accepted=True)
+    own = Settings(checks={str(root): ("own",)})
+    assert Session(terms(tmp_path, settings=own), Person()).check().argv == ("own",)
+    assert Session(terms(tmp_path), Person()).check().argv == ("npm", "test")
+
+
+def test_the_projects_own_check_does_not_count_by_its_record_alone(tmp_path: Path) -> None:
+    root = (tmp_path / "work").resolve()
+    root.mkdir()
+    store = CheckStore(tmp_path / "data" / "checks.toml")
+    store.answer(root, ("make", "check"), accepted=True, source="project")
+    assert Session(terms(tmp_path), Person()).check() is None
+    store.answer(root, ("git", "diff", "--check"), accepted=True, source="person")
+    assert Session(terms(tmp_path), Person()).check().argv[:2] == ("git", "--no-pager")
+
+
+@pytest.mark.parametrize("damage", ["[", "checks = 3\n"])
+def test_a_damaged_file_is_not_written_over(tmp_path: Path, damage: str) -> None:
+    store = CheckStore(tmp_path / "checks.toml")
+    store.file.write_text(damage)
+    assert store.look(tmp_path) is None
+    with pytest.raises(AgentError, match="cannot be used"):
+        store.answer(tmp_path, ("make",), accepted=True)
+    assert store.file.read_text() == damage
+
+
+def test_a_check_that_is_only_proposed_is_not_in_the_prompt(tmp_path: Path) -> None:
+    assert detect(tmp_path) is None
+    assert Found(("make", "check"), "Makefile").source == "Makefile"
+
+
+async def failed(tmp_path: Path) -> tuple[Session, list[Any]]:
+    (tmp_path / "work").mkdir(exist_ok=True)
+    root = (tmp_path / "work").resolve()
+    (root / "a.txt").write_text("old\n")
+    settings = Settings(checks={str(root): FAILING})
+    made, seen = session(
+        tmp_path, [READ, write("new\n"), {"text": "x"}, {"text": "y"}, {"text": "z"}, {"text": "w"}], settings=settings
+    )
+    events = await play(made)
+    end = next(e for e in events if isinstance(e, ev.RunEnded))
+    assert (end.reason, end.check) == (StopReason.UNVERIFIED, "failed")
+    return made, seen
+
+
+async def test_the_model_is_told_head_and_tail_of_a_failed_check_and_the_person_that_it_was_unsandboxed(
+    tmp_path: Path,
+) -> None:
+    made, seen = await failed(tmp_path)
+    (told,) = [m.text for m in seen[2].messages if isinstance(m, UserMessage) and m.text.startswith("check FAILED")]
+    assert "(exit 3)" in told
+    assert "characters left out" in told
+    assert len(told) < 9_000
+    assert [e.sandbox for e in made.events if isinstance(e, ev.CheckDone)] == ["none"]
+
+
+async def test_the_batch_of_a_failed_check_can_be_taken_back_and_the_model_is_told(tmp_path: Path) -> None:
+    made, _ = await failed(tmp_path)
+    assert await made.revert() == "reverted: a.txt"
+    assert (made.root / "a.txt").read_text() == "old\n"
+    told = fold.history(made.events)[-1]
+    assert told.text.startswith("The person took back your last edits of a.txt")
+    assert "check FAILED (exit 3)" in told.text
+    with pytest.raises(AgentError, match="nothing to revert"):
+        await made.revert()
+
+
+async def test_a_file_that_was_changed_since_is_not_overwritten(tmp_path: Path) -> None:
+    made, _ = await failed(tmp_path)
+    (made.root / "a.txt").write_text("mine\n")
+    with pytest.raises(AgentError, match=r"a\.txt was changed since"):
+        await made.revert()
+    assert (made.root / "a.txt").read_text() == "mine\n"
+
+
+async def test_only_the_last_batch_is_taken_back(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    settings = Settings(checks={str((tmp_path / "work").resolve()): FAILING})
+    replies = [write("1\n"), write("2\n", "b.txt"), *[{"text": str(n)} for n in range(4)]]
+    made, _ = session(tmp_path, replies, settings=settings)
+    await play(made)
+    await made.revert()
+    assert (made.root / "a.txt").exists()
+    assert not (made.root / "b.txt").exists()

@@ -1,0 +1,311 @@
+"""The calls of one reply: guard, prepare, decide, ask once, carry out in call order, check.
+
+`Work` is what a run knows about its actions from one reply to the next. Neighbouring reads of a reply run at the
+same time; whatever changes something runs alone, and everything is answered in call order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from typing import TypeAlias
+
+from tui_agent.core import events as ev
+from tui_agent.core.agent import Agent
+from tui_agent.core.check import Check, gate
+from tui_agent.core.evidence import Changed
+from tui_agent.core.guards import Denied, Key, batch_signature, refusal, repeat_verdict, signature
+from tui_agent.core.log import digest_of
+from tui_agent.core.record import Record
+from tui_agent.core.stage import Stage, tool_failed
+from tui_agent.core.types import (
+    ApprovalRequest,
+    Decision,
+    Emit,
+    ListFiles,
+    Outcome,
+    ReadFile,
+    Reply,
+    RunArgv,
+    SearchText,
+    StopReason,
+    ToolCall,
+    Verdict,
+    WriteBytes,
+)
+
+Events: TypeAlias = AsyncGenerator[ev.Event, None]
+Stop: TypeAlias = tuple[StopReason, str]
+
+REPEATED = "REPEATED ACTION: the same as before with nothing changed in between, so it was not run again."
+NOT_AN_ACTION = "reply  not understood"
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A prepared call with what the policy says of it."""
+
+    request: ApprovalRequest
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A call that ended while it was prepared."""
+
+    call: ToolCall
+    outcome: Outcome
+
+
+Planned: TypeAlias = Ready | Settled
+
+
+def question_of(request: ApprovalRequest) -> ev.Asked:
+    """The event of putting a request to the person."""
+    return ev.Asked(request.id, request.call.id, request.call.name, request.summary, digest_of(request.effect))
+
+
+def answer_to(decision: Decision) -> ev.Answered:
+    """The event of an answer."""
+    chosen = None if decision.chosen is None else tuple(sorted(decision.chosen))
+    instead = None if decision.instead is None else decision.instead.id
+    return ev.Answered(decision.request_id, decision.answer, decision.reason, decision.by, chosen, instead)
+
+
+class Work:
+    """What a run did and may still do. `revision` counts the changes of files, `invalid` unusable replies in a row.
+
+    `changed` maps each file that a tool changed to its bytes before the run and now; `commanded` names those that
+    commands changed.
+    """
+
+    def __init__(self, agent: Agent, record: Record) -> None:
+        self.agent = agent
+        self.record = record
+        self.revision = 0
+        self.invalid = 0
+        self.changed: dict[str, Changed] = {}
+        self.commanded: set[str] = set()
+        self._window: tuple[Key, ...] = ()
+        self._refused: Counter[str] = Counter()
+        self._unseen = False
+        self._offer = ""  # the answer to a proposed check: it is asked once, not after every batch
+
+    @property
+    def edited(self) -> bool:
+        """Whether the run changed a file, by a tool or by a command."""
+        return bool(self.changed or self.commanded)
+
+    def forget_repeats(self) -> None:
+        """Count repeats anew: the model is spoken to in another way from here on."""
+        self._window = ()
+
+    def count_invalid(self) -> bool:
+        """Count one reply that could not be used; True when that was one too many."""
+        self.invalid += 1
+        return self.invalid >= self.agent.limits.max_invalid
+
+    async def carry(self, reply: Reply) -> Events:
+        """Do what the calls of a reply ask for; may end the run."""
+        limits = self.agent.limits
+        key = (batch_signature(reply.calls), self.revision)
+        verdict = repeat_verdict(
+            self._window, key, limits.max_identical, limits.repeat_window, warn=self.agent.warn_repeats
+        )
+        self._window = (*self._window, key)[-max(limits.max_identical, limits.repeat_window) :]
+        if verdict != "go" and not all(self._refused[signature(call)] for call in reply.calls):
+            for call in reply.calls:
+                yield self.record.done(call, Outcome("refused", REPEATED, note="repeated"))
+            if verdict == "stop":
+                count = self._window.count(key)
+                why = f"the model asked {count} times for the same action with nothing changed in between"
+                yield self.record.end(StopReason.REPEATED, f"{why}; it may be too weak for this task")
+            return
+        plan = await self._prepare(reply)
+        asked = [p.request for p in plan if isinstance(p, Ready) and p.verdict.permission == "ask"]
+        decisions: dict[str, Decision] = {}
+        if asked:
+            yield ev.Phase("asking")
+            for request in asked:
+                yield self.record.note(question_of(request))
+            for answer in await self.agent.ask(tuple(asked)):
+                decisions[answer.request_id] = answer
+                if answer.instead is not None:
+                    yield self.record.note(question_of(answer.instead))
+                yield self.record.note(answer_to(answer))
+        async with aclosing(self._carry_out(plan, decisions)) as events:
+            async for event in events:
+                yield event
+
+    # -------------------------------------------------------------- prepare
+
+    async def _prepare(self, reply: Reply) -> list[Planned]:
+        """Prepare each call on top of the earlier ones of the batch, and ask the policy."""
+        plan: list[Planned] = []
+        earlier: tuple[ApprovalRequest, ...] = ()
+        reason = reply.text.strip().rpartition("\n")[2]
+        for call in reply.calls:
+            prepared = await self._prepare_one(call, earlier)
+            if isinstance(prepared, Outcome):
+                plan.append(Settled(call, prepared))
+                continue
+            request = replace(prepared, reason=reason)
+            earlier = (*earlier, request)
+            verdict = self.agent.tools.decide(request)
+            if self._refused[signature(call)]:
+                verdict = Verdict("deny", "refused before", verdict.permission_class)
+            plan.append(Ready(request, verdict))
+        if any(isinstance(p, Ready) or not p.outcome.invalid for p in plan):
+            self.invalid = 0
+        return plan
+
+    async def _prepare_one(self, call: ToolCall, earlier: tuple[ApprovalRequest, ...]) -> ApprovalRequest | Outcome:
+        """Prepare one call. The tool border: whatever a tool raises is an error to the model, never a crash."""
+        if call.error is not None:
+            return Outcome("error", f"error: {call.error}", note="malformed", invalid=True)
+        try:
+            return await self.agent.tools.prepare(call, earlier)
+        except Exception as error:  # noqa: BLE001 - the tool border
+            return tool_failed(call, error)
+
+    # -------------------------------------------------------------- carry out
+
+    async def _carry_out(self, plan: list[Planned], decisions: dict[str, Decision]) -> Events:
+        """Carry out a decided batch in call order, then run the check when a file was changed."""
+        undone: dict[str, int] = {}
+        before = self.revision
+        stop: Stop | None = None
+        steps = [(number, planned, _decision(planned, decisions)) for number, planned in enumerate(plan, 1)]
+        for reads, group in groupby(steps, key=lambda step: _may_read(step[1], step[2])):
+            if reads:
+                looked = [(planned.request, decision) for _, planned, decision in group if isinstance(planned, Ready)]
+                async with aclosing(self._commit_all(looked)) as events:
+                    async for event in events:
+                        yield event
+                continue
+            for number, planned, decision in group:
+                if isinstance(planned, Settled):
+                    summary = "" if planned.call.name else NOT_AN_ACTION
+                    yield self.record.done(planned.call, planned.outcome, summary)
+                    if planned.outcome.invalid and self.count_invalid():
+                        stop = stop or (StopReason.INVALID, "too many calls that could not be used")
+                    continue
+                request = planned.request
+                outcome, denied = refusal(request, planned.verdict, decision)
+                if base := next((undone[d] for d in request.depends_on if d in undone), None):
+                    outcome, denied = Outcome("refused", f"not applied: base changed because #{base} was refused"), ""
+                if outcome is not None:
+                    undone[request.id] = number
+                    yield self.record.done(request.call, outcome, request.summary, denied=denied)
+                    stop = stop or self._stop_after(request, denied, decision)
+                    continue
+                async with aclosing(self._commit_all([(request, decision)])) as events:
+                    async for event in events:
+                        if isinstance(event, ev.ToolDone) and event.status != "applied":
+                            undone[request.id] = number
+                        yield event
+        if self.revision != before and self.agent.check is not None and self._offer in {"", "yes"}:
+            async with aclosing(self._run_check(self.agent.check)) as events:
+                async for event in events:
+                    yield event
+        if stop is not None:
+            yield self.record.end(*stop)
+
+    def _stop_after(self, request: ApprovalRequest, denied: Denied, decision: Decision) -> Stop | None:
+        """Whether a denial ends the run: by the answer itself, by the settings, or at the third time."""
+        if decision.answer == "stop":
+            return StopReason.STOPPED, "stopped by you at a question"
+        if denied not in {"person", "policy", "nobody"}:
+            return None
+        mark = signature(request.call)
+        self._refused[mark] += 1
+        setting = self.agent.on_reject if denied == "person" else self.agent.on_deny
+        if setting == "stop" or self._refused[mark] >= 3:
+            return StopReason.DENIED, f"denied: {request.summary}"
+        return None
+
+    async def _commit_all(self, approved: Sequence[tuple[ApprovalRequest, Decision]]) -> Events:
+        """Commit at the same time, with live output on the way; results in call order."""
+        for request, decision in approved:
+            summary = (decision.instead or request).summary
+            yield ev.Phase("running", summary)
+            yield ev.ToolStarted(request.call, summary)
+        stages = [Stage(partial(self._commit, request, decision)) for request, decision in approved]
+        ended: list[ev.ToolDone] = []
+        try:
+            for (request, _), stage in zip(approved, stages, strict=True):
+                async for piece in stage.output():
+                    yield ev.CommandOutput(request.call.id, piece)
+        finally:
+            for stage, (request, _) in zip(stages, approved, strict=True):
+                if not isinstance(request.effect, WriteBytes):  # a write is never torn in the middle
+                    stage.cancel()
+            for stage, (request, decision) in zip(stages, approved, strict=True):
+                if (result := await stage.settle()) is not None:
+                    outcome, seconds = result
+                    ended.append(
+                        self.record.done(request.call, outcome, (decision.instead or request).summary, seconds)
+                    )
+                    self._book(request, ended[-1])
+        for done in ended:
+            yield done
+
+    async def _commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> tuple[Outcome, float]:
+        """Commit, and how many seconds it took.
+
+        The tool border: whatever a tool raises is an error to the model, never a crash.
+        """
+        started = self.agent.clock()
+        try:
+            outcome = await self.agent.tools.commit(request, decision, emit)
+        except Exception as error:  # noqa: BLE001 - the tool border
+            outcome = tool_failed(request.call, error)
+        return outcome, self.agent.clock() - started
+
+    def _book(self, request: ApprovalRequest, done: ev.ToolDone) -> None:
+        """Note what an effect did, from its receipt."""
+        receipt, effect, check = done.receipt, request.effect, self.agent.check
+        if receipt is None:
+            return
+        if isinstance(effect, RunArgv) and check is not None and effect.argv == check.argv and self.edited:
+            self.record.check = "passed" if receipt.exit_code == 0 else "failed"
+        if not receipt.touched:
+            return
+        self.revision += 1
+        if not isinstance(effect, WriteBytes):
+            self.commanded.update(receipt.touched)
+        elif receipt.path is not None:
+            first = self.changed.get(receipt.path, Changed(effect.base, effect.new)).before
+            self.changed[receipt.path] = Changed(first, effect.new)
+        self._unseen = self._unseen or receipt.unseen
+        self.record.check = "none" if check is None else "not run"
+
+    async def _run_check(self, check: Check) -> Events:
+        """Run the person's check after a batch that changed files."""
+        always = check.asks == "always" and not self._offer
+        asks = always or (check.asks != "never" and self._unseen)
+        async with aclosing(gate(check, self.agent.ask if asks else None, self.revision)) as events:
+            async for event in events:
+                if isinstance(event, ev.CheckDone):
+                    self.record.check = "passed" if event.passed else "failed"
+                if isinstance(event, ev.Answered) and check.proposed:
+                    self._offer = event.answer
+                yield self.record.keep(event)
+
+
+def _decision(planned: Planned, decisions: dict[str, Decision]) -> Decision:
+    """The person's answer, else the leave that the policy gave."""
+    if isinstance(planned, Settled):
+        return Decision("", "yes")
+    return decisions.get(planned.request.id) or Decision(planned.request.id, "yes", by=planned.verdict.rule)
+
+
+def _may_read(planned: Planned, decision: Decision) -> bool:
+    """Whether a step only looks and nobody minds: such neighbours run at the same time."""
+    if isinstance(planned, Settled) or not isinstance(planned.request.effect, ReadFile | ListFiles | SearchText):
+        return False
+    return refusal(planned.request, planned.verdict, decision)[0] is None

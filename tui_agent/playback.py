@@ -1,0 +1,217 @@
+"""`tui-agent replay`: find a saved session, play it, and say whether today's loop does the same.
+
+With `--execute` the effects happen again in a copy of today's folder, from which the session's own changes were taken
+back first; what cannot be taken back is named, and nothing is played then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tui_agent.checks import TIMEOUT
+from tui_agent.config import Settings
+from tui_agent.core import events as ev
+from tui_agent.core import fold
+from tui_agent.core.check import Check
+from tui_agent.core.display import plain
+from tui_agent.core.log import load
+from tui_agent.core.types import (
+    AgentError,
+    ApprovalRequest,
+    ConfigError,
+    Decision,
+    Emit,
+    Outcome,
+    ToolCall,
+    ToolSpec,
+    Verdict,
+)
+from tui_agent.paths import Paths
+from tui_agent.replay import (
+    Divergence,
+    Recorded,
+    RecordedTools,
+    Run,
+    Shape,
+    Stage,
+    describe,
+    play,
+    recorded_check,
+)
+from tui_agent.trust import TrustStore
+from tui_agent.workspace import Workspace
+from tui_agent.workspace.receipts import Blobs
+from tui_agent.workspace.runner import CommandResult, child_environment
+from tui_agent.workspace.runner import run as run_command
+
+DIVERGED = 2
+"""Exit code of a replay that was not as recorded."""
+_SHOWN = 160
+"""Characters of an event that are printed while it plays; a divergence is printed whole."""
+
+
+def log_of(paths: Paths, session: str) -> Path:
+    """The log of a session, given by its id, its folder or the log itself.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    for candidate in (Path(session), Path(session, "log.jsonl"), paths.sessions / session / "log.jsonl"):
+        if candidate.is_file():
+            return candidate
+    raise ConfigError(f"there is no session {session!r}: give its id (a folder of {paths.sessions}) or its log.jsonl")
+
+
+def replay(log: Path, settings: Settings, trust: TrustStore, *, execute: bool) -> int:
+    """Play the session of a log and print what happens; returns the exit code.
+
+    Raises:
+        AgentError: the log cannot be read, or its changes cannot be taken back.
+    """
+    try:
+        loaded = load(log)
+    except OSError as error:
+        raise AgentError(f"{log} cannot be read: {error.strerror}") from error
+    for problem in loaded.problems:
+        _say(problem)
+    if execute:
+        with _workshop(loaded.events, log.parent / "blobs", settings, trust) as workshop:
+            asyncio.run(workshop.rewind(loaded.events))
+            stage = Stage(settings.limits, workshop.tools, workshop.check, executes=True)
+            number, divergence = asyncio.run(play(loaded.events, stage, _show))
+    else:
+        held = Blobs(log.parent / "blobs").get
+        stage = Stage(settings.limits, lambda run: RecordedTools(run, lambda name: held(name) if name else None))
+        number, divergence = asyncio.run(play(loaded.events, stage, _show))
+    return _report(number, divergence)
+
+
+def _show(shape: Shape) -> None:
+    line = describe(shape)
+    print(plain(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"), flush=True)
+
+
+def _report(number: int, divergence: Divergence | None) -> int:
+    if divergence is None:
+        _say(f"{number} events, all as recorded")
+        return 0
+    one, other = divergence.expected, divergence.actual
+    differ = ", ".join(key for key in {**one, **other} if one.get(key) != other.get(key))
+    _say(f"event {divergence.number + 1} is not as recorded: {differ}")
+    print(plain(f"expected  {describe(one)}"))
+    print(plain(f"actual    {describe(other)}"), flush=True)
+    return DIVERGED
+
+
+def _say(text: str) -> None:
+    print(plain(f"tui-agent: {text}"), file=sys.stderr, flush=True)
+
+
+# ------------------------------------------------------------------ on a copy
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """A copy of the folder in which a session's effects happen again."""
+
+    root: Path
+    workspace: Workspace
+    environment: dict[str, str]
+
+    async def rewind(self, events: Sequence[Recorded]) -> None:
+        """Take back in the copy what the session changed.
+
+        Raises:
+            AgentError: something cannot be taken back; every such file is named.
+        """
+        plan = await self.workspace.plan_undo(list(fold.receipts(events)))
+        blocked = [f"{step.path} {step.words}" for step in plan if step.state not in {"ready", "same"}]
+        outcomes = () if blocked else await self.workspace.undo(plan)
+        blocked += [outcome.text for outcome in outcomes if outcome.status != "applied"]
+        if blocked:
+            raise AgentError(f"not played, because the folder cannot be brought back: {'; '.join(blocked)}")
+
+    def tools(self, recording: Run) -> Executed:
+        """The workspace of the copy, asking where the recording asked."""
+        return Executed(self.workspace, frozenset(a.call_id for a in recording.of(ev.Asked)))
+
+    def check(self, recording: Run) -> Check | None:
+        """The check, carried out in the copy."""
+        return recorded_check(recording, self._check)
+
+    async def _check(self, argv: tuple[str, ...], emit: Emit) -> ev.CheckDone:
+        result = await run_command(argv, cwd=self.root, timeout=TIMEOUT, emit=emit, env=self.environment)
+        return ev.CheckDone(argv, result.exit_code, result.error or result.output, result.duration)
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """A real workspace under today's policy; what was asked in the recording is asked again."""
+
+    workspace: Workspace
+    asked: frozenset[str]
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools offered to the model."""
+        return self.workspace.specs
+
+    async def prepare(self, call: ToolCall, earlier: tuple[ApprovalRequest, ...]) -> ApprovalRequest | Outcome:
+        """Prepare a call in the copy."""
+        return await self.workspace.prepare(call, earlier)
+
+    def decide(self, request: ApprovalRequest) -> Verdict:
+        """Today's policy, and never more than was allowed unasked then."""
+        verdict = self.workspace.decide(request)
+        asks = verdict.permission == "allow" and request.call.id in self.asked
+        return replace(verdict, permission="ask") if asks else verdict
+
+    async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
+        """Carry it out in the copy."""
+        return await self.workspace.commit(request, decision, emit)
+
+
+@contextmanager
+def _workshop(events: Sequence[Recorded], blobs: Path, settings: Settings, trust: TrustStore) -> Iterator[Workshop]:
+    """A copy of the folder that the session worked in, removed at the end."""
+    started = next((event for event in events if isinstance(event, ev.SessionStarted)), None)
+    root = Path(started.cwd) if started else Path()
+    if started is None or not root.is_dir():
+        raise AgentError(f"the folder of the session is not there: {root}")
+    trusted = trust.look(root).trusted
+    environment = child_environment(
+        os.environ, allow=settings.environment, secrets=settings.key_names(), workspace=None if trusted else root
+    )
+
+    async def start(argv: tuple[str, ...], *, cwd: Path, timeout: float, emit: Emit | None = None) -> CommandResult:
+        return await run_command(argv, cwd=cwd, timeout=timeout, emit=emit, env=environment)
+
+    with tempfile.TemporaryDirectory(prefix="tui-agent-replay-") as temp:
+        copy = Path(temp).resolve() / root.name
+        shutil.copytree(root, copy, symlinks=True, ignore=_special)
+        if blobs.is_dir():
+            shutil.copytree(blobs, Path(temp) / "blobs")
+        policy = replace(settings.policy, trusted=trusted)
+        workspace = Workspace(
+            copy,
+            None,
+            policy,
+            blobs=Path(temp) / "blobs",
+            run=start,
+            command_timeout=settings.limits.command_timeout,
+        )
+        yield Workshop(copy, workspace, environment)
+
+
+def _special(folder: str, names: list[str]) -> list[str]:
+    """What cannot be copied: pipes, sockets and devices."""
+    with_kind = {entry.name: entry for entry in os.scandir(folder)}
+    return [n for n in names if not (e := with_kind[n]).is_symlink() and not e.is_file() and not e.is_dir()]
