@@ -7,6 +7,7 @@ import pytest
 from tests.ui.test_approval import RUN, dialog, edit, numbered, request
 from tui_agent.core.types import Decision, WriteBytes
 from tui_agent.ui.diff_view import DiffView
+from tui_agent.ui.editor import EditorError
 from tui_agent.ui.looks import Looks
 
 NEXT, PREVIOUS = "right_square_bracket", "left_square_bracket"
@@ -206,11 +207,18 @@ async def test_an_edited_text_must_be_approved_again_under_a_new_id():
         assert decision.instead.effect == WriteBytes("src/a.py", b"one\ntwo\nthree\n", b"one\n2\nthree\nfour\n")
 
 
-@pytest.mark.parametrize("result", [None, b"one\n2\nthree\n"])
-async def test_an_editor_without_a_result_changes_nothing(result):
+def failing(_text):
+    raise EditorError("vim ended with 1; nothing was taken from it.")
+
+
+@pytest.mark.parametrize(
+    ("result", "said"), [(failing, "vim ended with 1"), (b"one\n2\nthree\n", "the text was not changed")]
+)
+async def test_an_editor_without_a_result_changes_nothing_and_says_so(result, said):
     async with dialog(edit("1"), edit=editing(result)) as d:
         await d.key("e")
         await d.later()
+        assert said in d.text
         await d.key("y")
         assert await d.answer() == (Decision("1", "yes"),)
 

@@ -17,6 +17,7 @@ from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from tui_agent.core.display import plain
 from tui_agent.core.types import Answer, ApprovalRequest, WriteBytes
 from tui_agent.ui.approval_frame import Frame, Room
 from tui_agent.ui.approval_text import (
@@ -33,6 +34,7 @@ from tui_agent.ui.approval_text import (
 )
 from tui_agent.ui.batch import Batch, Decisions
 from tui_agent.ui.diff_view import DiffView
+from tui_agent.ui.editor import EditorError
 from tui_agent.ui.late_modal import LateModal, Outside
 from tui_agent.ui.looks import Looks
 from tui_agent.ui.totals import Totals
@@ -41,8 +43,8 @@ from tui_agent.ui.wrap_view import WrapView
 MIN_COLUMNS, MIN_ROWS = 36, 10
 """Below this size nothing can be approved: too little of it would be visible."""
 
-Edit: TypeAlias = Callable[[str, bytes], Awaitable[bytes | None]]
-"""Lets the person edit the text of a path in an editor; None when nothing came of it."""
+Edit: TypeAlias = Callable[[str, bytes], Awaitable[bytes]]
+"""Lets the person edit the text of a path in an editor; raises `EditorError` when nothing comes of it."""
 
 _ANSWERS: dict[str, Answer] = {"y": "yes", "Y": "yes", "n": "no", "s": "skip"}
 _ASKS: dict[Answer, str] = {
@@ -94,6 +96,7 @@ class ApprovalScreen(LateModal[Decisions]):
         self._looks = looks or Looks()
         self._totals = Totals(requests)
         self._again = False
+        self._said = ""
         self._asking: Answer | None = None
         self._full = False
         self._footer = ""
@@ -200,7 +203,7 @@ class ApprovalScreen(LateModal[Decisions]):
             "reason": reason_lines(request.reason, width, room=2 if room.rows >= 24 else 1),
             "summary": summary_lines(asked, view, self._where, width, self._totals.words),
             "warnings": warning_lines(reasons, (view.warns - asked.expected) | asked.what.warns, width),
-            "info": info_lines(view, checked, width, again=self._again),
+            "info": info_lines(view, checked, width, again=self._again, said=self._said),
             "keys": key_lines(view, asked.yes, width, armed=self.armed, offer=offer, room=room.key_rows)
             if self._asking is None
             else field_lines(self._asking, width),
@@ -263,10 +266,14 @@ class ApprovalScreen(LateModal[Decisions]):
             return
         path, text = self._editable
         self.arming.hide()
-        new = await self._edit(path, text)
+        try:
+            new = await self._edit(path, text)
+            self._said = "the text was not changed" if new == text else ""
+        except EditorError as error:
+            new, self._said = text, plain(str(error))
         if self.over:
             return
-        if new is not None and new != text:
+        if new != text:
             old = self._views.pop(self.asked.request.id)
             self.asked.edit(new)
             await self._show_present()

@@ -210,9 +210,10 @@ def warning_lines(reasons: Iterable[str], warns: Iterable[str], width: int) -> l
     return flow([Content.styled("look closely:", _WARNING), *parts], width) if parts else []
 
 
-def info_lines(view: WrapView, after: str, width: int, *, again: bool) -> list[Content]:
-    """What was on screen, and what runs after applying."""
-    parts = [Content.styled(seen_line(view, again=again), _WARNING if again else _DIM)]
+def info_lines(view: WrapView, after: str, width: int, *, again: bool, said: str = "") -> list[Content]:
+    """What was on screen, and what runs after applying; `said` is a word about the last key."""
+    parts = [Content.styled(said, _WARNING)] if said else []
+    parts += [Content.styled(seen_line(view, again=again), _WARNING if again else _DIM)]
     if after:
         parts.append(styled(one_line(f"after applying: {after}"), _DIM))
     return flow(parts, width)

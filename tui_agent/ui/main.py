@@ -23,6 +23,7 @@ from tui_agent.core.types import AgentError, ApprovalRequest, ConfigError, Decis
 from tui_agent.modes import following, mode
 from tui_agent.ui.actions import ACTIONS, BY_SLASH
 from tui_agent.ui.approval import ask_on_screen
+from tui_agent.ui.attention import Attention
 from tui_agent.ui.chrome import Footer, FooterState, Header, HeaderState, Queue, Rule
 from tui_agent.ui.composer import Composer
 from tui_agent.ui.conversation import Conversation
@@ -78,6 +79,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self._armed = ("", 0.0)
         self._dialog = ""
         self.looks = Looks()
+        self.attention = Attention(self._send, lambda: self.app.app_focus)
         self._ticker: Timer | None = None
         self.handlers: dict[str, Handler] = {
             "ui.interrupt": self.interrupt,
@@ -119,8 +121,17 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def on_mount(self) -> None:
         """Start with nothing waiting; the clock of the footer runs only while something goes on."""
         self._queue.display = False
+        self.watch(self.app, "app_focus", self._focus_changed, init=False)
         self._ticker = self.set_interval(1.0, self.refresh_footer, pause=True)
         self.refresh_footer()
+
+    def on_unmount(self) -> None:
+        """Leave the terminal its own title."""
+        self.attention.answered()
+
+    def _focus_changed(self, focused: bool) -> None:
+        if focused:
+            self.attention.answered()
 
     # -------------------------------------------------------------- conversation
 
@@ -137,6 +148,13 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def show(self, event: ev.Event | ev.Unknown) -> None:
         """One event of the conversation."""
         self.transcript.feed(event)
+        if isinstance(event, ev.RunEnded) and self.working:
+            self.attention.call(f"{self.header.folder} - {event.reason}")
+
+    def _send(self, text: str) -> None:
+        """Write to the terminal past the screen."""
+        if (driver := self.app._driver) is not None:  # noqa: SLF001 - Textual has no other way to set a title
+            driver.write(text)
 
     def refresh_state(self) -> None:
         """Something of the conversation changed: header, side pane, queue, footer."""
@@ -191,6 +209,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         check = self.conversation.session.check() if self.conversation else None
         self.header = replace(self.header, question=True)
         self._header.state = self.header
+        self.attention.call(f"[!] {self.header.folder} - {batch[0].summary}" if batch else "")
         try:
             return await ask_on_screen(
                 self.app,
@@ -203,6 +222,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             )
         finally:
             self._dialog_footer("")
+            self.attention.answered()
             self.header = replace(self.header, question=False)
             self._header.state = self.header
 

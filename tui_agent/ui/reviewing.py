@@ -26,23 +26,26 @@ def open_editor(app: App[Any], talk: Conversation | None, path: str, line: int) 
         return
     terms = talk.session.terms
     environment = own_environment(terms.environment, terms.settings.key_names())
+    failed: EditorError | None = None
     try:
         with app.suspend():
-            open_at(path, line, environment)
+            try:
+                open_at(path, line, environment)
+            except EditorError as error:  # Textual takes the terminal back only when nothing is raised in here
+                failed = error
     except SuspendNotSupported as error:
         raise EditorError("This terminal cannot be given to an editor.") from error
+    if failed is not None:
+        raise failed
 
 
-async def edit_first(app: App[Any], talk: Conversation | None, path: str, text: bytes) -> bytes | None:
-    """Let the person edit a proposed text; None, and a word about it, when nothing came of it."""
-    try:
-        new = edit_text(path, text, lambda copy: open_editor(app, talk, copy, 1))
-    except EditorError as error:
-        app.notify(plain(str(error)), markup=False)
-        return None
-    if new == text:
-        app.notify("The text was not changed.", markup=False)
-    return new
+async def edit_first(app: App[Any], talk: Conversation | None, path: str, text: bytes) -> bytes:
+    """Let the person edit a proposed text.
+
+    Raises:
+        EditorError: nothing came of it.
+    """
+    return edit_text(path, text, lambda copy: open_editor(app, talk, copy, 1))
 
 
 def world_of(app: App[Any], talk: Conversation, looks: Looks, refresh: Callable[[], None]) -> World:
