@@ -384,7 +384,11 @@ async def coloured(app: AgentApp) -> None:
 
 async def _note(app: AgentApp, pilot: Pilot[int]) -> None:
     await _asking(EDIT)(app, pilot)
-    await pilot.press("Y", *"add a test too")
+    await pilot.press(*["pagedown"] * 4)
+    await settle(pilot)
+    await pilot.press("Y")
+    await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.in_field)
+    await pilot.press(*"add a test too")
 
 
 async def _review(app: AgentApp, pilot: Pilot[int]) -> None:
