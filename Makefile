@@ -33,6 +33,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python bench/transcript.py
 	$(BIN)/python bench/diff.py
 	$(BIN)/python bench/oneshot.py
+	$(BIN)/python bench/sandbox.py
+	$(BIN)/python bench/providers.py
 
 $(VENV)/.ready: pyproject.toml | $(BIN)/python
 	@echo "setting up $(VENV) (once)"

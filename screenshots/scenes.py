@@ -20,7 +20,7 @@ from textual.pilot import Pilot
 
 from tui_agent.config import settings
 from tui_agent.core import events as ev
-from tui_agent.core.profile import Profile
+from tui_agent.core.profile import ModelInfo, Pricing, Profile
 from tui_agent.core.types import (
     ApprovalRequest,
     AssistantMessage,
@@ -49,7 +49,10 @@ from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.first_run import FirstRun
+from tui_agent.ui.found import Found
+from tui_agent.ui.palette import PaletteItem
 from tui_agent.ui.review import Review
+from tui_agent.ui.switching import hint, note, window_trap
 from tui_agent.ui.trust_card import TrustCard, subject_of
 from tui_agent.ui.undo import UndoScreen
 from tui_agent.ui.viewer import Viewer
@@ -240,6 +243,8 @@ class Scene:
     name: str
     play: Callable[[AgentApp, Pilot[int]], Awaitable[None]]
     bare: bool = False
+    found: tuple[Found, ...] = ()
+    """What the first run finds."""
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -272,6 +277,12 @@ async def _welcome(app: AgentApp, pilot: Pilot[int]) -> None:
     await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
     await pilot.press("r")
     await until(lambda: isinstance(app.screen, FirstRun))
+    await settle(pilot)
+
+
+async def _missing_key(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _welcome(app, pilot)
+    await pilot.press("3")
 
 
 async def _trust(app: AgentApp, pilot: Pilot[int]) -> None:
@@ -436,8 +447,68 @@ async def _palette(app: AgentApp, pilot: Pilot[int]) -> None:
 
 async def _provider(app: AgentApp, pilot: Pilot[int]) -> None:
     tell(app, *STORY)
-    app.switch_provider("")
+    app.switching.provider("")
     await settle(pilot)
+
+
+async def _models(app: AgentApp, pilot: Pilot[int]) -> None:
+    tell(app, *STORY)
+    today = app.switching.today()
+    offered = (
+        ModelInfo("claude-sonnet", 200_000, tools=True, pricing=Pricing(3.0, 0.3, 15.0)),
+        ModelInfo("claude-haiku", 200_000, tools=True, pricing=Pricing(0.8, 0.08, 4.0)),
+        ModelInfo("codellama:13b", 8192, tools=False, pricing=Pricing()),
+        ModelInfo("somebody/unknown"),
+    )
+    router = Profile("openrouter", "openrouter", endpoint="https://openrouter.ai/api/v1", model="claude-sonnet")
+    items = [PaletteItem(m.id, m.id, hint(m, router, today), "MODEL", note=note(m, router, today)) for m in offered]
+    app.switching.choose(items, "Switch model of openrouter", app.switching.model)
+    await settle(pilot)
+    await pilot.press("down", "down")
+
+
+async def _numbers(app: AgentApp, _pilot: Pilot[int]) -> None:
+    tell(app, *STORY, *ENDING)
+    app.session.info = ModelInfo("qwen3-coder:30b", 32_768, tools=True)
+    app.reports.tokens("")
+    app.begin.network.record("http://127.0.0.1:8080/v1")
+    app.reports.privacy("")
+    app.main.refresh_state()
+
+
+async def _trap(app: AgentApp, _pilot: Pilot[int]) -> None:
+    tell(app, *STORY)
+    asked = Profile("ollama", "ollama", "ollama-native", model="qwen3-coder:30b", generation={"num_ctx": 32_768})
+    app.session.info = ModelInfo("qwen3-coder:30b", 4096)
+    app.talk.note(window_trap(app.session.info, asked), "Context smaller than it looks")
+    app.main.refresh_state()
+
+
+async def _failures(app: AgentApp, _pilot: Pilot[int]) -> None:
+    no_key = (
+        "profile 'cloud' reads its key from OPENAI_API_KEY, and that variable is empty: export OPENAI_API_KEY=... first"
+    )
+    limited = ProviderError(
+        "rate_limit", "the server limits requests (HTTP 429): slow down", retryable=True, status=429
+    )
+    too_long = ProviderError(
+        "context_length", "the conversation does not fit the model's context (HTTP 400)", status=400
+    )
+    app.talk.note(no_key, "cloud cannot answer")
+    for error in (limited, too_long):
+        tell(app, ev.UserSaid("then update the docs example"), ev.ProviderFailed(error), ev.RunEnded(StopReason.FAILED))
+    app.main.composer.load("then update the docs example")
+
+
+FOUND = (
+    Found(
+        "ollama",
+        {"type": "ollama"},
+        (ModelInfo("qwen3-coder:30b"),),
+        ModelInfo("qwen3-coder:30b", tools=True, most=262_144),
+    ),
+    Found("openai", {"type": "openai"}, variable="OPENAI_API_KEY"),
+)
 
 
 async def _error(app: AgentApp, _pilot: Pilot[int]) -> None:
@@ -568,6 +639,8 @@ async def _receipts(app: AgentApp, pilot: Pilot[int]) -> None:
 
 SCENES = (
     Scene("first-run", _welcome, bare=True),
+    Scene("first-run-found", _welcome, bare=True, found=FOUND),
+    Scene("first-run-no-key", _missing_key, bare=True),
     Scene("trust", _trust, bare=True),
     Scene("trust-entries", _trust_entries, bare=True),
     Scene("trust-changed", _trust_changed, bare=True),
@@ -588,7 +661,11 @@ SCENES = (
     Scene("review-refused", _review_refused),
     Scene("palette", _palette),
     Scene("provider", _provider),
+    Scene("models", _models),
+    Scene("numbers", _numbers),
     Scene("error", _error),
+    Scene("failures", _failures),
+    Scene("window-trap", _trap),
     Scene("refused", _refused),
     Scene("undo", _undo),
     Scene("undo-plan", _undo_plan),
@@ -624,7 +701,11 @@ def prepared(scene: Scene) -> Iterator[AgentApp]:
     terms = Terms(root, settings(table), paths, trusted=True, environment={})
     local = Profile("local", model="qwen3-coder:30b", local=True)
     ready = None if scene.bare else Ready(terms, Model(Author("scripted", "s", "s"), _endless), local)
-    app = AgentApp(Start(root, paths, paths.config_file, ready=ready, environment={"HOME": str(base)}))
+
+    async def look(*_: Any) -> tuple[Found, ...]:
+        return scene.found
+
+    app = AgentApp(Start(root, paths, paths.config_file, ready=ready, environment={"HOME": str(base)}, look=look))
     app.animation_level = "none"
     try:
         yield app

@@ -20,7 +20,8 @@ from tui_agent.core.display import plain
 from tui_agent.core.profile import Profile
 from tui_agent.core.shell import needs_shell, split
 from tui_agent.core.types import AgentError, ApprovalRequest, ConfigError, Decision
-from tui_agent.paths import Paths, user_paths
+from tui_agent.paths import Paths, append_private, user_paths
+from tui_agent.providers.network import Network
 from tui_agent.trust import TrustStore, may_be_trusted, not_in_force
 from tui_agent.wants import wants
 
@@ -75,6 +76,8 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--provider", metavar="NAME", help='a profile of the configuration, or "demo"')
     p.add_argument("--model", metavar="ID", help="a model of that provider")
+    p.add_argument("--offline", action="store_true", help="reach no model but one on this machine")
+    p.add_argument("--debug", action="store_true", help="write requests, without what was said, to debug.log")
     p.add_argument("--cwd", metavar="DIR", type=Path, help="the folder to work in (default: this one)")
     p.add_argument("--config", metavar="FILE", type=Path, help="use this configuration file")
     p.add_argument("--json", action="store_true", help="print the result of one task as JSON")
@@ -231,6 +234,7 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
         yes=options.yes,
         allow_check="check" in options.allow,
         user_file=user_file,
+        network=network_of(options, paths),
         dry_run=oneshot.show_request if options.dry_run else None,
     )
     session = Session(terms, asker or questions.ask_nobody)
@@ -243,6 +247,12 @@ def one_task(options: argparse.Namespace, task: str, root: Path, paths: Paths, u
     else:
         session.choose(pick(loaded, options.provider, paths, user_file), options.model)
     return asyncio.run(oneshot.run_once(session, task, as_json=options.json, quiet=options.quiet))
+
+
+def network_of(options: argparse.Namespace, paths: Paths) -> Network:
+    """Whom this run may talk to, and whether that is written down."""
+    file = paths.state / "debug.log"
+    return Network(options.offline, trace=(lambda line: append_private(file, line)) if options.debug else None)
 
 
 def pick(loaded: Loaded, name: str | None, paths: Paths, user_file: Path) -> Profile:
@@ -270,7 +280,8 @@ def screen(options: argparse.Namespace, root: Path, paths: Paths, user_file: Pat
         raise ConfigError('the screen needs a terminal; give a task with -p "…" to run without one')
     from tui_agent.ui.app import Start, run  # noqa: PLC0415 - Textual is heavy
 
-    return run(Start(root, paths, user_file, options.provider, options.model))
+    network = network_of(options, paths)
+    return run(Start(root, paths, user_file, options.provider, options.model, network=network))
 
 
 def demo(words: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ product writes for the person goes through `save_profile`.
 
 from __future__ import annotations
 
+import difflib
 import os
 import tempfile
 import tomllib
@@ -18,7 +19,7 @@ from types import MappingProxyType
 from typing import Any, Literal, cast
 
 from tui_agent.core.policy import DEFAULT, Policy
-from tui_agent.core.profile import Pricing, Profile, ProtocolName, Timeouts, Wire
+from tui_agent.core.profile import Effort, Pricing, Profile, ProtocolName, Timeouts, Wire
 from tui_agent.core.types import ConfigError, Limits, Permission, PermissionClass
 from tui_agent.paths import own_file
 from tui_agent.schema import Fault, known, line_of, validate
@@ -48,6 +49,7 @@ class Settings:
     on_reject: Literal["continue", "stop"] = "continue"
     on_deny: Literal["continue", "stop"] = "continue"
     environment: tuple[str, ...] = ()
+    sandbox: Literal["auto", "bwrap", "landlock", "none"] = "auto"
     checks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ui: Ui = field(default_factory=Ui)
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -218,6 +220,7 @@ def settings(data: Mapping[str, Any]) -> Settings:
         on_reject=permissions.get("on_reject", "continue"),
         on_deny=permissions.get("on_deny", "continue"),
         environment=tuple(permissions.get("environment", ())),
+        sandbox=permissions.get("sandbox", "auto"),
         # not Path.expanduser: that raises for a user who does not exist
         checks={os.path.realpath(os.path.expanduser(p)): tuple(v) for p, v in data.get("checks", {}).items()},  # noqa: PTH111
         ui=Ui(**data.get("ui", {})),
@@ -232,18 +235,26 @@ def presets() -> Mapping[str, Mapping[str, Any]]:
         return tomllib.load(f)
 
 
+def preset_name(kind: str) -> str:
+    """The preset that a `type` means: by its name or by one of its other names, in any case."""
+    name = kind.lower()
+    return next((own for own, preset in presets().items() if name in preset.get("aliases", ())), name)
+
+
 def profile(name: str, table: Mapping[str, Any], network: Mapping[str, Any] = _EMPTY) -> Profile:
     """One profile with the preset of its type underneath; `network` holds proxy and ca_file for all.
 
     Raises:
         ConfigError: the type is unknown.
     """
-    kind = str(table.get("type", "openai")).lower()
+    kind = preset_name(str(table.get("type") or "openai"))
     known = presets()
     if kind not in known:
-        raise ConfigError(f"profiles.{name}.type: unknown type {kind!r}; known are {', '.join(sorted(known))}")
+        near = difflib.get_close_matches(kind, known, 1)
+        hint = f"did you mean {near[0]}? Known" if near else "known"
+        raise ConfigError(f"profiles.{name}.type: unknown type {kind!r}; {hint} are {', '.join(sorted(known))}")
     # a vendor's endpoint and key variable count only when the profile names that vendor
-    preset = known[kind] if "type" in table else {"wire": known[kind]["wire"]}
+    preset = known[kind] if table.get("type") else {"wire": known[kind]["wire"]}
     # absent or empty values give "none": whoever needs them says what is missing
     value = {**preset, **{k: v for k, v in table.items() if v not in ("", None)}}
     return Profile(
@@ -258,17 +269,35 @@ def profile(name: str, table: Mapping[str, Any], network: Mapping[str, Any] = _E
         headers=value.get("headers", {}),
         generation=value.get("generation", {}),
         pricing=Pricing(**value["pricing"]) if "pricing" in value else None,
-        local=bool(value.get("local", False)) or _loopback(value.get("endpoint")),
+        local=table["local"] if "local" in table else _is_own(value.get("endpoint"), server=bool(preset.get("local"))),
+        effort=cast("Effort | None", value.get("effort")),
+        window=value.get("window"),
+        images=value.get("images"),
+        start=str(value.get("start", "")),
         timeouts=Timeouts(**value.get("timeouts", {})),
         options={**network, **value.get("options", {})},
     )
 
 
-def _loopback(endpoint: str | None) -> bool:
-    from urllib.parse import urlsplit  # noqa: PLC0415 - only where a profile is made
+def _is_own(endpoint: str | None, *, server: bool) -> bool:
+    """Whether the machine behind an endpoint is the person's own, so that its answers cost nothing.
 
-    host = urlsplit(endpoint or "").hostname or ""
-    return host in {"localhost", "::1"} or host.startswith("127.")
+    This machine is; with `server` (a program that people run themselves) also one of the private network.
+    """
+    from ipaddress import ip_address  # noqa: PLC0415 - only where a profile is made
+    from urllib.parse import urlsplit  # noqa: PLC0415
+
+    try:
+        host = urlsplit(endpoint or "").hostname or ""
+    except ValueError:
+        return False
+    if not endpoint or host == "localhost" or host.endswith(".localhost"):
+        return server or bool(endpoint)
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return server and (host.endswith((".local", ".lan", ".internal")) or "." not in host)
+    return address.is_loopback or (server and address.is_private)
 
 
 def save_profile(file: Path, name: str, table: Mapping[str, Any]) -> None:

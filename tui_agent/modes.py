@@ -30,7 +30,7 @@ from tui_agent.core.types import (
     WriteBytes,
 )
 
-ModeName: TypeAlias = Literal["read", "ask", "edits", "review", "plan"]
+ModeName: TypeAlias = Literal["read", "ask", "edits", "review", "plan", "AUTO"]
 
 READERS = frozenset({"read_file", "list_files", "search", "update_plan"})
 """The tools of the modes that change nothing."""
@@ -51,6 +51,7 @@ class Mode:
         if self.reads_only:
             return careful(base)
         leave: Permission = "allow" if self.name == "edits" else "ask"
+        base = replace(base, auto=self.name == "AUTO")
         return base if base.table["write"] == "deny" else replace(base, table={**base.table, "write": leave})
 
     def tools(self, workspace: Tools) -> Tools:
@@ -74,6 +75,9 @@ MODES: Mapping[str, Mode] = MappingProxyType(
         )
     }
 )
+AUTO = Mode("AUTO", "nothing is asked: what rules leave open is done, in a sandbox")
+"""Stands apart: no name and no key leads to it, only `Session.enter_auto`."""
+
 CYCLE: tuple[ModeName, ...] = ("read", "ask", "edits")
 """What one key goes round: it never reaches a mode that runs commands unasked."""
 

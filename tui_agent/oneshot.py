@@ -201,7 +201,7 @@ def report(session_id: str, events: Sequence[ev.Durable], code: int) -> dict[str
         "detail": end.detail,
         "answer": answer(events),
         "check": end.check,
-        "unsandboxed": any(isinstance(e, ev.CheckDone) and e.sandbox == "none" for e in events),
+        "unsandboxed": any(_sandbox(e) == "none" for e in events),
         "refused": [_refused(e) for e in fold.undone(events)],
         "files": {path: to_json(change) for path, change in fold.changes(events).items()},
         "steps": end.steps,
@@ -209,6 +209,13 @@ def report(session_id: str, events: Sequence[ev.Durable], code: int) -> dict[str
         "session": session_id,
         "exit_code": code,
     }
+
+
+def _sandbox(event: ev.Durable) -> str:
+    """How the program was confined that an event tells of, "" when it tells of none."""
+    if isinstance(event, ev.ToolDone) and event.receipt is not None:
+        return event.receipt.sandbox
+    return event.sandbox if isinstance(event, ev.CheckDone) else ""
 
 
 def _refused(done: ev.ToolDone) -> dict[str, Any]:

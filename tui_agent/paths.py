@@ -72,6 +72,16 @@ def tilde(path: Path, env: Mapping[str, str]) -> str:
     return f"~{text[len(home) :]}" if home and home != "/" and text.startswith(f"{home}/") else text
 
 
+def append_private(file: Path, line: str) -> None:
+    """Add a line to a file that nobody else may read; a disk that refuses costs the line and nothing else."""
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(file, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as out:
+            out.write(line + "\n")
+    except OSError:
+        return  # it is for looking at, and must never stop the work
+
+
 def own_file(name: str) -> Path:
     """A data file of the product ("styles/app.tcss"): in the package of a wheel, beside it in a checkout."""
     inside = PACKAGE / name

@@ -48,9 +48,9 @@ from tui_agent.replay import (
 )
 from tui_agent.trust import TrustStore
 from tui_agent.workspace import Workspace
+from tui_agent.workspace.confined import Confined
 from tui_agent.workspace.receipts import Blobs
-from tui_agent.workspace.runner import CommandResult, child_environment
-from tui_agent.workspace.runner import run as run_command
+from tui_agent.workspace.runner import child_environment
 
 DIVERGED = 2
 """Exit code of a replay that was not as recorded."""
@@ -124,7 +124,7 @@ class Workshop:
 
     root: Path
     workspace: Workspace
-    environment: dict[str, str]
+    commands: Confined
 
     async def rewind(self, events: Sequence[Recorded]) -> None:
         """Take back in the copy what the session changed.
@@ -148,8 +148,8 @@ class Workshop:
         return recorded_check(recording, self._check)
 
     async def _check(self, argv: tuple[str, ...], emit: Emit) -> ev.CheckDone:
-        result = await run_command(argv, cwd=self.root, timeout=TIMEOUT, emit=emit, env=self.environment)
-        return ev.CheckDone(argv, result.exit_code, result.error or result.output, result.duration)
+        result = await self.commands(argv, cwd=self.root, timeout=TIMEOUT, emit=emit)
+        return ev.CheckDone(argv, result.exit_code, result.error or result.output, result.duration, result.sandbox)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,25 +190,23 @@ def _workshop(events: Sequence[Recorded], blobs: Path, settings: Settings, trust
     environment = child_environment(
         os.environ, allow=settings.environment, secrets=settings.key_names(), workspace=None if trusted else root
     )
-
-    async def start(argv: tuple[str, ...], *, cwd: Path, timeout: float, emit: Emit | None = None) -> CommandResult:
-        return await run_command(argv, cwd=cwd, timeout=timeout, emit=emit, env=environment)
-
     with tempfile.TemporaryDirectory(prefix="tui-agent-replay-") as temp:
         copy = Path(temp).resolve() / root.name
         shutil.copytree(root, copy, symlinks=True, ignore=_special)
         if blobs.is_dir():
             shutil.copytree(blobs, Path(temp) / "blobs")
         policy = replace(settings.policy, trusted=trusted)
+        commands = Confined(copy, lambda: environment, choice=settings.sandbox)
         workspace = Workspace(
             copy,
             None,
             policy,
             blobs=Path(temp) / "blobs",
-            run=start,
+            run=commands.plain,
+            commands=commands,
             command_timeout=settings.limits.command_timeout,
         )
-        yield Workshop(copy, workspace, environment)
+        yield Workshop(copy, workspace, commands)
 
 
 def _special(folder: str, names: list[str]) -> list[str]:

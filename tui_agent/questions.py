@@ -58,22 +58,22 @@ class View:
         return "\n".join((*self.head, *missing))
 
 
-def view(effect: Effect, limit: int = SHOWN) -> View:
-    """What an effect would do: a diff, a command word by word, or a script."""
+def view(effect: Effect, limit: int = SHOWN, where: str = "") -> View:
+    """What an effect would do: a diff, a command word by word, or a script, with the sandbox `where` it runs."""
     match effect:
         case WriteBytes(_, base, new):
             return _file(diff(base, new), limit)
         case RunArgv(argv, timeout):
             how = f"no shell, {git.FACT}" if git.is_git(argv) else "no shell"
-            return View((f"    {plain(list(argv), 'argv')}", f"    ({_terms(how, timeout)})"))
+            return View((f"    {plain(list(argv), 'argv')}", f"    ({_terms(how, timeout, where)})"))
         case RunScript(script, timeout):
             lines = plain(script, "command").split("\n")
-            return View((*(f"    {line}" for line in lines), f"    ({_terms('run by /bin/sh', timeout)})"))
+            return View((*(f"    {line}" for line in lines), f"    ({_terms('run by /bin/sh', timeout, where)})"))
     return View(())
 
 
-def _terms(how: str, timeout: float) -> str:
-    return f"{how}, no sandbox, stopped after {timeout:g} s"
+def _terms(how: str, timeout: float, where: str) -> str:
+    return f"{how}, {where or 'not sandboxed'}, stopped after {timeout:g} s"
 
 
 def _file(change: FileDiff, limit: int) -> View:
@@ -177,7 +177,7 @@ class Terminal:
 
 
 async def _ask_one(terminal: Terminal, request: ApprovalRequest, count: str) -> Decision:
-    shown = view(request.effect)
+    shown = view(request.effect, where=request.where)
     # a summary joins the words of a command; below it stands what really runs
     heading = request.summary.partition("  ")[0] if isinstance(request.effect, RunArgv | RunScript) else request.summary
     terminal.write(f"\n  {plain(heading, 'title')}\n")

@@ -73,6 +73,7 @@ VARIABLE = Value(
 JSON = Value("a value that JSON can hold", _json)
 FLAG = Value("true or false", lambda v: isinstance(v, bool))
 COUNT = Value("a positive whole number", lambda v: isinstance(v, int) and not isinstance(v, bool) and v > 0)
+NATURAL = Value("a whole number, 0 or more", lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 0)
 POSITIVE = Value("a positive number", lambda v: _number(v) and v > 0)
 RATE = Value("a number, 0 or more", lambda v: _number(v) and v >= 0)
 ANYTHING = Value("any value", lambda _: True)
@@ -86,10 +87,21 @@ PROFILE: Final[Table] = {
     "api_key_cmd": ARGV,
     "protocol": one_of("auto", "native", "json", "verbs"),
     "headers": Each(STRING),
+    "effort": one_of("off", "low", "medium", "high"),
+    "window": COUNT,
+    "images": FLAG,
+    "local": FLAG,
     "generation": Each(JSON),
     "pricing": {"input": RATE, "cached_input": RATE, "output": RATE},
     "timeouts": {"connect": POSITIVE, "first_event": POSITIVE, "idle": POSITIVE, "progress": POSITIVE},
-    "options": Each(ANYTHING),
+    "options": {
+        "text_tool_calls": FLAG,
+        "retries": NATURAL,
+        "cache": FLAG,
+        "proxy": STRING,
+        "ca_file": STRING,
+        "trust_env": FLAG,
+    },
 }
 
 SCHEMA: Final[Table] = {
@@ -112,6 +124,7 @@ SCHEMA: Final[Table] = {
         "on_reject": one_of("continue", "stop"),
         "on_deny": one_of("continue", "stop"),
         "environment": STRINGS,
+        "sandbox": one_of("auto", "bwrap", "landlock", "none"),
     },
     "checks": Each(ARGV),
     "ui": {"theme": STRING, "side_pane": FLAG, "esc_stops": one_of("double", "single", "never")},

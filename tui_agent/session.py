@@ -10,9 +10,10 @@ import os
 import secrets
 import shlex
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +26,7 @@ from tui_agent.core.check import Check
 from tui_agent.core.log import FileLog
 from tui_agent.core.loop import Agent, run
 from tui_agent.core.policy import pattern_fault
-from tui_agent.core.profile import Profile
+from tui_agent.core.profile import ModelInfo, Profile
 from tui_agent.core.types import (
     AgentError,
     ApprovalRequest,
@@ -33,23 +34,31 @@ from tui_agent.core.types import (
     ConfigError,
     Decision,
     Emit,
+    History,
+    Image,
     Model,
+    PolicyRequest,
     Receipt,
+    RunArgv,
     StopReason,
     ToolCall,
     Tools,
     ToolSpec,
     Usage,
 )
-from tui_agent.modes import MODES, DryRun, Mode, first
+from tui_agent.modes import AUTO, MODES, DryRun, Mode, first
 from tui_agent.paths import Paths
+from tui_agent.permissions import Rule, Rules, RuleStore, listed
 from tui_agent.prompt import Prompts
 from tui_agent.protocols.dialect import Speech
 from tui_agent.protocols.native import StepDown
 from tui_agent.providers import connect
+from tui_agent.providers.network import Network
 from tui_agent.workspace import Workspace, git
-from tui_agent.workspace.runner import CommandResult, child_environment
-from tui_agent.workspace.runner import run as run_command
+from tui_agent.workspace.confined import Confined
+from tui_agent.workspace.images import Pictures
+from tui_agent.workspace.receipts import Blobs
+from tui_agent.workspace.runner import child_environment
 
 
 def new_id(now: float) -> str:
@@ -75,6 +84,7 @@ class Terms:
     allow_check: bool = False
     user_file: Path | None = None
     """The configuration file in use, when it is not the usual one."""
+    network: Network = field(default_factory=Network)
     dry_run: Callable[[ApprovalRequest], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
@@ -101,6 +111,28 @@ def _pattern(terms: Terms) -> tuple[str, ...]:
     return (pattern,) if argv and not pattern_fault(pattern := shlex.join(argv)) else ()
 
 
+def _environment(terms: Terms) -> dict[str, str]:
+    return child_environment(
+        terms.environment,
+        allow=terms.settings.environment,
+        secrets=terms.settings.key_names(),
+        workspace=None if terms.trusted else terms.root,
+    )
+
+
+def _outside(argv: tuple[str, ...], timeout: float, sign: str) -> ApprovalRequest:
+    """The question whether a command that failed in the sandbox may run once without it."""
+    number = f"unsandboxed-{secrets.token_hex(4)}"
+    return ApprovalRequest(
+        number,
+        ToolCall(number, "run_unsandboxed", {"argv": list(argv)}),
+        RunArgv(argv, timeout),
+        PolicyRequest("run_command", "run", argv, floors=(f"it failed in the sandbox: {sign}",)),
+        f"run again without the sandbox  {shlex.join(argv)}",
+        caution="it would run once more, without the sandbox",
+    )
+
+
 class Session:
     """A conversation in one folder. Not safe for two tasks at once: one run at a time."""
 
@@ -112,6 +144,11 @@ class Session:
         keys = [terms.environment[name] for name in terms.settings.key_names() if name in terms.environment]
         self.log = FileLog(self.folder / "log.jsonl", hidden=keys)
         self.profile: Profile | None = None
+        self.info: ModelInfo | None = None
+        """What the server said of the model, if it was asked."""
+        self._pictures = Pictures(Blobs(self.folder / "blobs"))
+        self._running = False
+        self._next: tuple[Model, Profile] | None = None
         self._ask = ask
         self._model: Model | None = None
         self._policy = replace(
@@ -123,13 +160,22 @@ class Session:
         )
         self.mode = first(self._policy)
         self.root = terms.root.resolve()
+        self.rules = Rules(self.root, RuleStore(terms.paths.data / "rules.toml"), self._decide_anew)
+        self.commands = Confined(
+            self.root,
+            self.child_environment,
+            hidden=(terms.paths.config, terms.paths.data, terms.paths.state),
+            choice=terms.settings.sandbox,
+            offer=self._offer,
+        )
         self.workspace = Workspace(
             self.root,
             ask,
-            self._policy,
+            self.rules.over(self._policy),
             blobs=self.folder / "blobs",
             temporary=terms.paths.data / "writing",
-            run=self._run,
+            run=self.commands.plain,
+            commands=self.commands,
             own=filter(None, (*terms.paths.all, terms.user_file)),
             command_timeout=terms.settings.limits.command_timeout,
         )
@@ -138,6 +184,11 @@ class Session:
     def events(self) -> list[ev.Durable | ev.Unknown]:
         """Everything durable that happened, in order."""
         return self.log.events
+
+    @property
+    def history(self) -> History:
+        """The conversation as the next request would send it."""
+        return fold.history(self.events)
 
     @property
     def verified(self) -> bool:
@@ -153,44 +204,42 @@ class Session:
 
     def child_environment(self) -> dict[str, str]:
         """The environment of every program that is started: an allow-list, never a key."""
-        terms = self.terms
-        return child_environment(
-            terms.environment,
-            allow=terms.settings.environment,
-            secrets=terms.settings.key_names(),
-            workspace=None if terms.trusted else terms.root,
-        )
+        return _environment(self.terms)
 
-    async def _run(
-        self, argv: tuple[str, ...], *, cwd: Path, timeout: float, emit: Emit | None = None
-    ) -> CommandResult:
-        return await run_command(argv, cwd=cwd, timeout=timeout, emit=emit, env=self.child_environment())
+    async def _offer(self, argv: tuple[str, ...], timeout: float, sign: str) -> bool:
+        """Ask the person whether a command that failed in the sandbox may run once without it."""
+        if self.terms.allow_check and (check := self.check()) is not None and argv == check.argv:
+            return True
+        request = _outside(argv, timeout, sign)
+        (decision,) = await self._ask((request,))
+        return decision.answer == "yes" and decision.by == "key"
 
     # -------------------------------------------------------------- model
 
     def choose(self, profile: Profile, model: str | None = None) -> None:
-        """Answer with this profile from the next run on; `model` overrides the profile's own.
+        """Answer with this profile from the next run on; `model` overrides the profile's own. A running one is not disturbed.
 
         Raises:
             ConfigError: the profile lacks its endpoint, model or key; the choice is then as it was.
         """
         chosen = replace(profile, model=model) if model else profile
-        self._model = connect(chosen, env=self.terms.environment)
-        self.profile = chosen
-        self._start()
-        self._chosen(chosen, chosen.model or "")
+        self.use(connect(chosen, env=self.terms.environment, network=self.terms.network), chosen)
 
     def use(self, model: Model, profile: Profile) -> None:
-        """Answer with a ready model (the demo, tests)."""
-        self._model, self.profile = model, profile
-        self._start()
+        """Answer with a ready model from the next run on."""
+        if self._running:
+            self._next = (model, profile)
+            return
+        self._model, self.profile, self.info = model, profile, None
+        self.begin()
         self._chosen(profile, profile.model or model.author.model)
 
     def _chosen(self, profile: Profile, model: str) -> None:
         protocol = "native" if profile.protocol == "auto" else profile.protocol
         self.log.append(ev.ModelChosen(profile.name, model, profile.local, protocol))
 
-    def _start(self) -> None:
+    def begin(self) -> None:
+        """Open the log; what is recorded first does it by itself."""
         if not self.events:
             self.log.append(ev.SessionStarted(self.id, str(self.root), time.time(), __version__))
 
@@ -200,14 +249,58 @@ class Session:
             return 0.0 if self.profile is not None and self.profile.local else None
         return self.profile.pricing.cost(usage or Usage())
 
+    @property
+    def window(self) -> int | None:
+        """Tokens that the model works with: as the server says, else as the profile says, else unknown."""
+        if self.info is not None and self.info.window is not None:
+            return self.info.window
+        return asked_window(self.profile) if self.profile else None
+
+    @property
+    def takes_images(self) -> bool | None:
+        """Whether the model takes pictures; None when nobody said."""
+        said = self.profile.images if self.profile else None
+        return self.info.images if said is None and self.info is not None else said
+
+    def attach(self, names: Iterable[str]) -> tuple[Image, ...]:
+        """The pictures with these names, kept with the session. Blocks on the disk.
+
+        Raises:
+            AgentError: one of them cannot be sent, or the model takes none.
+        """
+        model = (self.profile.model if self.profile else "") or "this model"
+        home = Path(self.terms.environment.get("HOME") or Path.home())
+        return self._pictures.attach(names, self.root, home, "" if self.takes_images is not False else model)
+
     # -------------------------------------------------------------- mode
 
     def enter(self, mode: Mode) -> None:
         """Go on in this mode; what was allowed counts at once, tools and prompt from the next task on."""
         self.mode = mode
-        self.workspace.permissions = mode.policy(self._policy)
-        self._start()
+        self._decide_anew()
+        self.begin()
         self.log.append(ev.Notice(f"mode {mode.name}: {mode.what}"))
+
+    async def enter_auto(self) -> None:
+        """Enter mode AUTO, because the person typed that they want it.
+
+        Raises:
+            AgentError: there is no sandbox here that works, or the folder is not trusted.
+        """
+        box = await self.commands.ready()
+        if not self.commands.working:
+            raise AgentError(f"mode AUTO needs a sandbox, and there is none here: {box.reason}")
+        if not self.terms.trusted:
+            raise AgentError("mode AUTO needs a folder that you trust: tui-agent trust")
+        self.enter(AUTO)
+
+    def _decide_anew(self) -> None:
+        self.workspace.permissions = self.mode.policy(self.rules.over(self._policy))
+
+    @property
+    def in_force(self) -> tuple[Rule, ...]:
+        """Every rule of commands and every row of the table, with its source and last use."""
+        return listed(self._policy, self.rules, self.events)
 
     def approve_plan(self) -> str:
         """Leave mode `plan` because the person approves what was planned; gives the message that says so.
@@ -227,7 +320,7 @@ class Session:
         """The check for this folder, ready to run: configured, accepted before, or found here and not asked yet."""
         if (accepted := accepted_check(self.terms)) is not None:
             argv = git.argv(accepted)
-            return Check(argv, self._runner(argv), TIMEOUT, self._check_asks())
+            return Check(argv, self._runner(argv), TIMEOUT, self._check_asks(), where=self.commands.words())
         store, may_ask = _checks(self.terms), self.terms.trusted and self.terms.interactive
         if not may_ask or store.look(self.root) is not None or (found := detect(self.root)) is None:
             return None
@@ -240,16 +333,22 @@ class Session:
                     self.log.append(ev.Notice(str(error)))
 
         why = f"found in {found.source}; yes also keeps it as the check of this folder, no does not ask again"
-        return Check(found.argv, self._runner(found.argv), TIMEOUT, "always", why, proposed=True, answered=answered)
+        run, where = self._runner(found.argv), self.commands.words()
+        return Check(found.argv, run, TIMEOUT, "always", why, proposed=True, answered=answered, where=where)
 
     def _check_asks(self) -> Literal["always", "unseen", "never"]:
+        """Whether the check waits for the person: what nobody saw runs unasked in a working sandbox only."""
         if self.terms.allow_check:
             return "never"
-        return "always" if not self.terms.trusted or self.holds_unseen_edits else "unseen"
+        if not self.terms.trusted:
+            return "always"
+        if self.commands.working:
+            return "never"
+        return "always" if self.holds_unseen_edits else "unseen"
 
     def _runner(self, argv: tuple[str, ...]) -> Callable[[Emit], Awaitable[ev.CheckDone]]:
         async def go(emit: Emit) -> ev.CheckDone:
-            result = await self._run(argv, cwd=self.root, timeout=TIMEOUT, emit=emit)
+            result = await self.commands(argv, cwd=self.root, timeout=TIMEOUT, emit=emit)
             receipt = Receipt(
                 self.workspace.new_id(),
                 "check",
@@ -257,9 +356,10 @@ class Session:
                 {"argv": list(argv)},
                 exit_code=result.exit_code,
                 duration=result.duration,
+                sandbox=result.sandbox,
             )
-            output = result.error or result.output
-            return ev.CheckDone(argv, result.exit_code, output, result.duration, receipt=receipt)
+            output = "\n".join([result.error or result.output, *(f"({remark})" for remark in result.remarks)])
+            return ev.CheckDone(argv, result.exit_code, output, result.duration, result.sandbox, receipt)
 
         return go
 
@@ -297,7 +397,7 @@ class Session:
         tools = self.mode.tools(self.workspace)
         return DryRun(tools, self.terms.dry_run) if self.terms.dry_run else tools
 
-    async def run(self, task: str) -> AsyncGenerator[ev.Event, None]:
+    async def run(self, task: str, images: tuple[Image, ...] = ()) -> AsyncGenerator[ev.Event, None]:
         """Carry out one task, yielding its events; see `core.loop.run`.
 
         Raises:
@@ -305,11 +405,13 @@ class Session:
         """
         if self._model is None or self.profile is None:
             raise ConfigError("no model is chosen")
+        if self.check() is not None:
+            await self.commands.ready()  # whether the check is asked for depends on it
         check, settings, mode = self.check(), self.terms.settings, self.mode
         known = check.argv if check and not check.proposed else None
         prompts = Prompts(self.tools, self.root, known, mode.prompt, self.terms.paths.config / "prompts")
         agent = Agent(
-            self._model,
+            Model(self._model.author, partial(self._pictures.stream, self._model, lambda: self.takes_images)),
             self._hands(),
             self._ask,
             mode.limits(settings.limits),
@@ -326,6 +428,19 @@ class Session:
                 auto=self.profile.protocol == "auto",
             ),
         )
-        async with aclosing(run(task, agent, fold.history(self.events))) as events:
-            async for event in events:
-                yield event
+        self._running = True
+        try:
+            async with aclosing(run(task, agent, self.history, images)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._running = False
+            if self._next is not None:
+                chosen, self._next = self._next, None
+                self.use(*chosen)
+
+
+def asked_window(profile: Profile) -> int | None:
+    """The window in tokens that a profile asks for or promises."""
+    asked = profile.generation.get("num_ctx")
+    return asked if isinstance(asked, int) and asked > 0 else profile.window

@@ -85,7 +85,7 @@ def test_trust_keeps_a_check_with_its_folder(shell: Shell) -> None:
     assert done.code == 0
     assert "check after edits: grep -q hello new.txt" in done.out
     with serving(EDIT, DONE) as server:
-        shell.use(server.url)
+        shell.use(server.url, "permissions.sandbox = 'none'")
         done = shell.run("-p", "do it", "--yes", "--allow", "check", "--json")
     assert (done.code, done.json["status"], done.json["unsandboxed"]) == (0, "verified", True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from contextlib import aclosing
@@ -18,6 +19,16 @@ from tui_agent.demo import PROFILE
 from tui_agent.paths import Paths
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Session, Terms
+from tui_agent.workspace.confined import choose
+
+
+def has(kind: str, capsys: pytest.CaptureFixture[str]) -> bool:
+    """Whether this machine has a kind of sandbox; one that it lacks is reported, with the reason."""
+    found = asyncio.run(choose(kind))
+    if found.kind != kind:
+        with capsys.disabled():
+            print(f"\n[sandbox {kind} was not tried on this machine: {found.reason}]")
+    return found.kind == kind
 
 
 def names(folder: Path) -> list[str]:
@@ -94,7 +105,7 @@ def test_code_that_nobody_saw_is_not_run(shell: Shell) -> None:
     code = "from pathlib import Path\nPath('owned').touch()\n"
     both = Calls((("write_file", {"path": "conftest.py", "content": code}), ("run_command", {"argv": ["pytest"]})))
     with serving(both, call("run_command", argv=["pytest", "-q"]), Text("No.")) as server:
-        shell.use(server.url)
+        shell.use(server.url, "[permissions]\nsandbox = 'none'")
         shell.run("trust")
         done = shell.run("--yes", "-p", "test it")
     assert done.code == 3, done.err
@@ -105,13 +116,50 @@ def test_code_that_nobody_saw_is_not_run(shell: Shell) -> None:
 
 def test_allow_check_runs_the_check_of_the_persons_config(shell: Shell) -> None:
     with serving(EDIT, Text("Done.")) as server:
-        shell.use(server.url, f"[checks]\n'{shell.work}' = ['touch', 'checked']")
+        shell.use(server.url, f"permissions.sandbox = 'none'\n[checks]\n'{shell.work}' = ['touch', 'checked']")
         done = shell.run("--yes", "--allow", "check", "--json", "-p", "write")
     assert done.code == 0, done.err
     assert (shell.work / "checked").exists()
     assert done.json["unsandboxed"] is True
     assert "check  touch checked   ok" in done.err
     assert "unsandboxed" in done.err
+
+
+@pytest.mark.parametrize("kind", ["bwrap", "landlock"])
+def test_in_a_sandbox_code_that_nobody_saw_runs_without_a_flag(
+    kind: str, shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not has(kind, capsys):
+        return
+    code = "from pathlib import Path\nPath('ran').touch()\n"
+    both = Calls((("write_file", {"path": "conftest.py", "content": code}), ("run_command", {"argv": ["pytest"]})))
+    with serving(both, Text("Done.")) as server:
+        shell.use(server.url, f"permissions.sandbox = '{kind}'\n[checks]\n'{shell.work}' = ['touch', 'checked']")
+        shell.run("trust")
+        done = shell.run("--yes", "--json", "-p", "test it")
+    assert (shell.work / "ran").exists(), done.err
+    assert (shell.work / "checked").exists()
+    assert done.json["unsandboxed"] is False
+    assert f"sandbox {kind}" in done.err
+
+
+@pytest.mark.parametrize("kind", ["bwrap", "landlock"])
+@pytest.mark.parametrize("flag", [False, True])
+def test_the_flag_lets_a_check_out_of_the_sandbox_only_when_it_fails_there(
+    kind: str, flag: bool, shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not has(kind, capsys):
+        return
+    outside = shell.home / "outside"
+    with serving(EDIT, Text("Done."), Text("Done."), Text("Done."), Text("Done.")) as server:
+        shell.use(server.url, f"permissions.sandbox = '{kind}'\n[checks]\n'{shell.work}' = ['touch', '{outside}']")
+        shell.run("trust")
+        done = shell.run("--yes", *(["--allow", "check"] if flag else []), "--json", "-p", "write")
+    assert outside.exists() is flag
+    assert done.json["unsandboxed"] is flag
+    assert done.json["check"] == ("passed" if flag else "failed")
+    if not flag:
+        assert "it ran in a sandbox, writing only in the workspace, without network" in done.err
 
 
 def test_the_check_of_a_project_never_counts(shell: Shell) -> None:
@@ -188,7 +236,7 @@ async def test_an_unseen_edit_counts_in_every_later_run_of_its_session(shell: Sh
         return {"calls": [{"name": "write_file", "arguments": {"path": path, "content": "x\n"}}]}
 
     paths = Paths(shell.base / "config", shell.base / "data", shell.base / "state")
-    settings = Settings(checks={str(shell.work): ("true",)})
+    settings = Settings(checks={str(shell.work): ("true",)}, sandbox="none")
     session = Session(Terms(shell.work, settings, paths, trusted=True), ask)
     session.use(scripted([edit("a"), {"text": "1"}, edit("b"), {"text": "2"}, edit("c"), {"text": "3"}]), PROFILE)
     asking = session.workspace.permissions

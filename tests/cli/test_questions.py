@@ -300,7 +300,7 @@ def test_the_check_is_asked_for_when_the_folder_is_not_trusted(shell: Shell) -> 
         with seated(shell, "-p", "write") as seat:
             seat.until(QUESTION)
             seat.type(b"y\n")
-            assert b"  check\r\n    touch checked\r\n" in seat.until(QUESTION, 2)
+            assert b"touch checked\r\n" in seat.until(QUESTION, 2)
             seat.type(b"y\n")
             assert seat.end() == 0
     assert (shell.work / "checked").exists()
@@ -333,7 +333,7 @@ def test_a_diff_says_what_its_text_does_not_show(base: bytes | None, new: bytes 
 def test_commands_are_shown_word_by_word_with_their_terms() -> None:
     assert view(RunArgv(("rm", "-r", "a b"), 120.0)).head == (
         "    rm -r 'a b'",
-        "    (no shell, no sandbox, stopped after 120 s)",
+        "    (no shell, not sandboxed, stopped after 120 s)",
     )
     assert view(RunScript("cd /\nrm x", 5.0)).head[:2] == ("    cd /", "    rm x")
 

@@ -33,7 +33,8 @@ from tui_agent.core.types import (
     UserMessage,
 )
 from tui_agent.paths import Paths
-from tui_agent.providers import connect, list_models
+from tui_agent.providers import connect, inspect, list_models, verify
+from tui_agent.providers.network import Network
 from tui_agent.session import Session, Terms
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,7 +126,24 @@ async def test_a_prompt_that_is_too_long_is_named_as_such(live: MakeProfile) -> 
 
 
 async def test_the_server_lists_its_model(live: MakeProfile) -> None:
-    assert await list_models(live(), env={}) == [MODEL]
+    assert [model.id for model in await list_models(live(), env={})] == [MODEL]
+
+
+async def test_a_tiny_request_proves_that_it_works(live: MakeProfile) -> None:
+    network = Network()
+    assert await verify(live(), env={}, network=network) > 0
+    assert list(network.contacted.values()) == [1]
+
+
+async def test_it_says_the_window_it_was_started_with(server: str) -> None:
+    info = await inspect(make_profile("openai", server, {}), env={})
+    assert info.window == 4096
+
+
+async def test_the_effort_of_thinking_is_taken_or_left_out(live: MakeProfile) -> None:
+    reply = await answer(replace(live(max_tokens=3000), effort="low"), "What is the capital of France?")
+    assert reply.error is None
+    assert reply.text
 
 
 async def test_the_loop_with_tools_ends_within_its_limits(live: MakeProfile, tmp_path: Path) -> None:

@@ -68,6 +68,13 @@ def test_a_body_without_a_message_is_an_error_that_shows_it() -> None:
     assert "what the server said" in reply.error.message
 
 
+def test_a_body_with_no_choices_is_an_error_that_shows_it() -> None:
+    reply = folded(b'{"object": "chat.completion", "choices": [], "note": "what the server said"}')
+    assert reply.error is not None
+    assert reply.error.kind == "protocol"
+    assert "what the server said" in reply.error.message
+
+
 def test_tools_are_sent_only_when_there_are_some() -> None:
     said = (UserMessage("x"),)
     assert "tools" not in openai_chat.build(said, profile(), ())

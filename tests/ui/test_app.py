@@ -21,7 +21,6 @@ from tui_agent.session import Terms
 from tui_agent.ui.actions import ACTIONS, clashes
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
-from tui_agent.ui.first_run import FirstRun
 from tui_agent.ui.main import MainScreen
 from tui_agent.ui.palette import Palette
 from tui_agent.ui.trust_card import TrustCard
@@ -461,43 +460,6 @@ async def test_leaving_at_the_trust_question_leaves_nothing(tmp_path: Path) -> N
         await pilot.press("q")
         await until(lambda: app.return_code is not None)
     assert not (tmp_path / "user").exists()
-
-
-async def test_first_run_offers_and_the_demo_needs_nothing(tmp_path: Path) -> None:
-    async with started(tmp_path, None) as (app, pilot):
-        await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
-        await pilot.press("r")
-        await until(lambda: isinstance(app.screen, FirstRun))
-        await pilot.pause()
-        assert "Nothing has left this machine" in text_of(app)
-        await pilot.press("up", "enter")
-        await until(lambda: app.main.conversation is not None)
-        assert app.session.profile is not None
-        assert app.session.profile.name == "demo"
-    assert not (tmp_path / "user" / "config").exists()
-
-
-async def test_first_run_writes_a_profile_and_never_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def models(profile: Any, *, env: Any) -> list[str]:
-        assert profile.api_key_env == "OPENAI_API_KEY"
-        return ["big", "small"]
-
-    monkeypatch.setattr("tui_agent.ui.app.list_models", models)
-    async with started(tmp_path, None, environment={"OPENAI_API_KEY": "sk-CANARY-1"}) as (app, pilot):
-        await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
-        await pilot.press("r")
-        await until(lambda: isinstance(app.screen, FirstRun))
-        await pilot.pause()
-        await pilot.press("1")
-        await until(lambda: "small" in text_of(app))
-        await pilot.press("down", "enter")
-        await until(lambda: app.main.conversation is not None)
-        assert app.session.profile is not None
-        assert app.session.profile.model == "small"
-        screen = text_of(app)
-    written = "".join(p.read_text(encoding="utf-8") for p in (tmp_path / "user").rglob("*") if p.is_file())
-    assert "OPENAI_API_KEY" in written
-    assert "sk-CANARY-1" not in written + screen
 
 
 async def test_a_missing_key_is_named_and_the_app_stays_usable(tmp_path: Path) -> None:

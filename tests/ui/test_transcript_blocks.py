@@ -26,6 +26,7 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.types import (
     AssistantMessage,
+    Image,
     ProviderError,
     ReasoningDelta,
     Receipt,
@@ -33,6 +34,7 @@ from tui_agent.core.types import (
     StopReason,
     TextDelta,
     ToolCall,
+    Usage,
 )
 from tui_agent.ui.blocks import Story, amount, seconds
 from tui_agent.ui.heights import Heights
@@ -171,8 +173,40 @@ def test_an_error_card_says_what_why_and_what_next() -> None:
     assert lines == [
         "  ▌ The key was not accepted (401)",
         "  ▌ ANTHROPIC_API_KEY is empty.",
-        "  ▌ Set the key, then /retry; or choose another with",
-        "  ▌ /provider",
+        "  ▌ Set the key and start again, or /provider for another; a",
+        "  ▌ key of api_key_cmd is read anew by /retry",
+    ]
+    with_profile = screen(ModelChosen("cloud", "m"), ProviderFailed(ProviderError("auth", "It is empty.")))
+    assert with_profile[0] == "  ▌ No usable key at cloud"
+
+
+def test_the_end_of_a_turn_says_what_that_turn_took() -> None:
+    def turn(usage: Usage | None, cost: float | None) -> list[object]:
+        said = AssistantSaid(AssistantMessage("ok"), usage=usage, cost=cost)
+        return [UserSaid("go"), said, RunEnded(StopReason.COMPLETED, steps=1)]
+
+    first = screen(*turn(Usage(9000, 60), 0.0123))
+    both = screen(*turn(Usage(9000, 60), 0.0123), *turn(Usage(500, 7), 0.0))
+    unknown = screen(*turn(None, None))
+    assert first[-1] == "  completed  1 step  9.0k in, 60 out  $0.0123"
+    assert both[-1] == "  completed  1 step  500 in, 7 out"
+    assert unknown[-1] == "  completed  1 step"
+
+
+def test_a_notice_with_a_title_is_a_card() -> None:
+    assert screen(Notice("4,096 tokens.\nSet num_ctx.", title="Context smaller than it looks")) == [
+        "  ▌ Context smaller than it looks",
+        "  ▌ 4,096 tokens.",
+        "  ▌ Set num_ctx.",
+    ]
+
+
+def test_pictures_stand_below_what_was_said() -> None:
+    image = Image("cat.png", "image/png", "0" * 64, 34_000)
+    assert [line.rstrip() for line in screen(UserSaid("what is @cat.png", (image,)))][:3] == [
+        "› what is @cat.png",
+        "",
+        "  picture  cat.png  34 kB",
     ]
 
 

@@ -180,6 +180,8 @@ class Result:
     duration: float = 0.25
     error: str | None = None
     killed: tuple[int, ...] = ()
+    sandbox: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ class Check:
     `run` carries it out, and leaves a receipt to which the gate adds who approved. `asks` says when the person is
     asked first: "unseen" when an edit was approved by a flag or a rule, so that code nobody saw would run. `why` is
     what the question says. A `proposed` check was found in the folder and is not the person's yet: it is asked for
-    once. `answered` hears the answer.
+    once. `answered` hears the answer. `where` says how it will be confined.
     """
 
     argv: tuple[str, ...]
@@ -30,6 +30,7 @@ class Check:
     why: str = "it would run code of this folder that nobody has seen"
     proposed: bool = False
     answered: Callable[[Decision], None] = lambda _: None
+    where: str = ""
 
 
 def check_request(check: Check, number: int) -> ApprovalRequest:
@@ -41,7 +42,8 @@ def check_request(check: Check, number: int) -> ApprovalRequest:
         RunArgv(check.argv, check.timeout),
         PolicyRequest("check", "run", argv=check.argv),
         f"check  {shlex.join(check.argv)}",
-        check.why,
+        caution=check.why,
+        where=check.where,
     )
 
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui_agent.core.types import AssistantMessage, Limits, Message, StopReason, Usage
+from tui_agent.core.types import AssistantMessage, Limits, Message, StopReason, Usage, UserMessage
+
+IMAGE_SIZE = 6000
+"""Characters that one picture counts as: vendors take about 1,500 tokens for it."""
+CHARACTERS_PER_TOKEN = 4
+"""For estimates, which are always marked as such."""
 
 
 def size_of(message: Message) -> int:
     """Characters of a message as they count against `limits.max_context`."""
     if isinstance(message, AssistantMessage):
         return len(message.text) + sum(len(call.raw) for call in message.calls)
-    return len(message.text)
+    images = len(message.images) if isinstance(message, UserMessage) else 0
+    return len(message.text) + images * IMAGE_SIZE
 
 
 def head_and_tail(text: str, head: int, tail: int, hint: str = "") -> str:

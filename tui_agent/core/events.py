@@ -13,6 +13,7 @@ from tui_agent.core.types import (
     Answer,
     AssistantMessage,
     Finish,
+    Image,
     JsonObject,
     OutcomeStatus,
     ProviderError,
@@ -44,6 +45,7 @@ class UserSaid:
     """A message of the person; starts a run."""
 
     text: str
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +166,14 @@ class Undone:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A word of the product: to the person (`audience` "person") or to the model as its next message ("model")."""
+    """A word of the product: to the person (`audience` "person") or to the model as its next message ("model").
+
+    With a `title` it is shown as a card: something is wrong, and `text` says what to do.
+    """
 
     text: str
     audience: Literal["person", "model"] = "person"
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

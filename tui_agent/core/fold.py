@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from tui_agent.core import events as ev
-from tui_agent.core.context import head_and_tail
+from tui_agent.core.context import CHARACTERS_PER_TOKEN, head_and_tail, size_of
 from tui_agent.core.guards import signature
 from tui_agent.core.types import (
+    OWN_COMMAND,
     AssistantMessage,
     History,
     Message,
@@ -35,12 +36,14 @@ AnyEvent = ev.Event | ev.Unknown
 def message_of(event: AnyEvent) -> Message | None:
     """The message that an event adds to the history, if it adds one."""
     match event:
-        case ev.UserSaid(text):
-            return UserMessage(text)
+        case ev.UserSaid(text, images):
+            return UserMessage(text, images)
         case ev.AssistantSaid(message, complete=True):
             return message
         case ev.AssistantSaid(message) if message.text:
             return AssistantMessage(message.text, author=message.author)
+        case ev.ToolDone(call, text=text) if call.name == OWN_COMMAND:
+            return UserMessage(f"I ran a command myself: {(call.arguments or {}).get('script', '')}\n{text}")
         case ev.ToolDone(call, text=text):
             return ToolMessage(call.id, call.name, text)
         case ev.CheckDone():
@@ -123,11 +126,15 @@ def undone_text(event: ev.Undone) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over a session. `cost` in USD is None as soon as the cost of one call is unknown."""
+    """Sums over a session. `cost` in USD is None as soon as the cost of one call is unknown.
+
+    `uncounted` is the number of replies whose tokens the server did not tell.
+    """
 
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
     replies: int = 0
+    uncounted: int = 0
 
 
 def add(so_far: Totals, event: AnyEvent) -> Totals:
@@ -139,12 +146,64 @@ def add(so_far: Totals, event: AnyEvent) -> Totals:
         so_far.usage.plus(event.usage or Usage()),
         (so_far.cost or 0.0) + (event.cost or 0.0) if known else None,
         so_far.replies + 1,
+        so_far.uncounted + (event.usage is None or event.usage.input_tokens is None),
     )
 
 
 def totals(events: Iterable[AnyEvent]) -> Totals:
     """Add up what the model calls took."""
     return reduce(add, events, Totals())
+
+
+def totals_by_model(events: Iterable[AnyEvent]) -> list[tuple[ev.ModelChosen, Totals]]:
+    """The totals of each model that answered, in order of its first choice."""
+    sums: dict[ev.ModelChosen, Totals] = {}
+    now = ev.ModelChosen("", "")
+    for event in events:
+        if isinstance(event, ev.ModelChosen):
+            now = event
+        elif isinstance(event, ev.AssistantSaid):
+            sums[now] = add(sums.get(now, Totals()), event)
+    return list(sums.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """How full the context is: tokens of the newest request and reply as the server counted them, and characters since.
+
+    `counted` None: nothing was counted yet, all of it is an estimate. `exact` False: another model counted.
+    """
+
+    counted: int | None = None
+    characters: int = 0
+    exact: bool = True
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens of the next request without its system text, None before anything was said."""
+        if self.counted is None and not self.characters:
+            return None
+        return (self.counted or 0) + self.characters // CHARACTERS_PER_TOKEN
+
+    @property
+    def estimated(self) -> bool:
+        """Whether `tokens` is more than the server counted."""
+        return self.counted is None or self.characters > 0 or not self.exact
+
+
+def measure(so_far: Meter, event: AnyEvent) -> Meter:
+    """The meter with one more event."""
+    if isinstance(event, ev.ModelChosen):
+        return replace(so_far, exact=so_far.counted is None)
+    if isinstance(event, ev.AssistantSaid) and event.usage is not None and event.usage.input_tokens is not None:
+        return Meter(event.usage.input_tokens + (event.usage.output_tokens or 0))
+    message = message_of(event)
+    return so_far if message is None else replace(so_far, characters=so_far.characters + size_of(message))
+
+
+def meter(events: Iterable[AnyEvent]) -> Meter:
+    """How full the context is after these events."""
+    return reduce(measure, events, Meter())
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from tui_agent.core.stage import stream_reply
 from tui_agent.core.types import (
     AssistantMessage,
     History,
+    Image,
     Reply,
     Request,
     StopReason,
@@ -46,13 +47,14 @@ LAST_STEP = "The step limit is reached. Say in a few sentences what was done and
 CUT = "Your reply was cut by the length limit, so nothing of it was run. Say it in smaller pieces."
 
 
-async def run(task: str, agent: Agent, history: History = ()) -> Events:
+async def run(task: str, agent: Agent, history: History = (), images: tuple[Image, ...] = ()) -> Events:
     """Carry out one task; ends with exactly one `RunEnded`.
 
     Args:
         task: what the person said; not blank.
         agent: the injected world.
         history: the conversation so far, as `fold.history` gives it.
+        images: the pictures that go with the task.
 
     Raises:
         ValueError: the task is blank.
@@ -62,7 +64,7 @@ async def run(task: str, agent: Agent, history: History = ()) -> Events:
         raise ValueError("the task must not be empty")
     state = _Run(agent, task, Record(agent.log, list(history)))
     try:
-        async with aclosing(state.turns()) as events:
+        async with aclosing(state.turns(images)) as events:
             async for event in events:
                 yield event
     finally:
@@ -96,10 +98,10 @@ class _Run:
             record.note(ev.ToolDone(call, "error", "interrupted by the person; not carried out", "stopped"))
         record.end(StopReason.STOPPED, "stopped by you")
 
-    async def turns(self) -> Events:
+    async def turns(self, images: tuple[Image, ...]) -> Events:
         """Ask, act, repeat, until something ends the run."""
         limits, record = self.agent.limits, self.record
-        yield record.note(ev.UserSaid(self.task))
+        yield record.note(ev.UserSaid(self.task, images))
         while not record.ended:
             record.step += 1
             left = limits.max_steps - record.step

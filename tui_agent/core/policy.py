@@ -116,6 +116,10 @@ DEFAULT = Policy(
 )
 
 
+AUTO_RULE = "mode: AUTO"
+"""Begins the rule of what only mode AUTO allowed."""
+
+
 # ------------------------------------------------------------------ the decision
 
 
@@ -209,7 +213,7 @@ def _raised(
     if permission != "deny" and floor:
         return Verdict("ask", f"floor: {floor}", permission_class)
     if permission == "ask" and policy.auto and policy.sandbox and policy.trusted:
-        return Verdict("allow", f"mode: AUTO in a sandbox ({rule})", permission_class)
+        return Verdict("allow", f"{AUTO_RULE} in a sandbox ({rule})", permission_class)
     return Verdict(permission, rule, permission_class)
 
 
@@ -276,6 +280,17 @@ def classify(argv: tuple[str, ...] | list[str]) -> PermissionClass:
     if NETWORK_SUBCOMMANDS.get(name, frozenset()) & set(_subcommands(argv)):
         return "network"
     return found
+
+
+def needs_network(request: PolicyRequest) -> bool:
+    """Whether a command is one that its class says is for the network. A text for a shell never is."""
+    try:
+        argv = _analysed(request)[0]
+    except MalformedError:
+        return False
+    return argv is not None and (
+        classify(argv) == "network" or (classify(argv) == "git" and _subcommand(argv) in GIT_NETWORK)
+    )
 
 
 def _subcommand(argv: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from tui_agent.core.types import ConfigError, Usage
 
 Wire: TypeAlias = Literal["openai-chat", "anthropic", "ollama-native", "scripted"]
+Effort: TypeAlias = Literal["off", "low", "medium", "high"]
 ProtocolName: TypeAlias = Literal["auto", "native", "json", "verbs"]
 
 
@@ -54,7 +55,9 @@ class Profile:
 
     `type` is what the config names, `wire` the format it stands for. `endpoint` is the base URL
     without the last path of the wire ("http://127.0.0.1:8080/v1"). `options` are settings of the
-    adapter ("text_tool_calls"), never sent.
+    adapter ("text_tool_calls"), never sent. `effort` is how much the model should think, None as the
+    server likes. `window` (tokens) and `images` are what the person says of the model, None unknown.
+    `local`: its answers cost nothing. `start` is the command that starts the server, for the person.
     """
 
     name: str
@@ -69,5 +72,25 @@ class Profile:
     generation: Mapping[str, Any] = field(default_factory=dict)
     pricing: Pricing | None = None
     local: bool = False
+    effort: Effort | None = None
+    window: int | None = None
+    images: bool | None = None
+    start: str = ""
     timeouts: Timeouts = field(default_factory=Timeouts)
     options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What a server says of one of its models; None is unknown and never a guess.
+
+    `window` in tokens: what the model works with now. `most` is what it could be loaded with. `size` in bytes on disk.
+    """
+
+    id: str
+    window: int | None = None
+    tools: bool | None = None
+    images: bool | None = None
+    pricing: Pricing | None = None
+    most: int | None = None
+    size: int | None = None

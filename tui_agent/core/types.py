@@ -1,9 +1,8 @@
 """The values that cross every border of the product.
 
-Everything here is frozen and knows nobody: no file, no terminal, no network. What a
-model said is a `Message`, what it wants is a `ToolCall`, what the person sees and
-answers is an `ApprovalRequest` and a `Decision`, what an effect really did is a
-`Receipt`. Events (what the log keeps) live in `core.events`.
+Everything here is frozen and knows nobody: no file, no terminal, no network. What a model said is a `Message`, what it
+wants is a `ToolCall`, what the person sees and answers is an `ApprovalRequest` and a `Decision`, what an effect really
+did is a `Receipt`. Events (what the log keeps) live in `core.events`.
 """
 
 from __future__ import annotations
@@ -55,10 +54,22 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture that goes with a message. `data` is base64, filled in when it is sent; the log has the hash."""
+
+    name: str
+    media_type: str
+    sha: str
+    size: int
+    data: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the person (or a guard speaking for the product) said."""
+    """What the person (or a guard speaking for the product) said, with its pictures."""
 
     text: str
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +100,7 @@ History: TypeAlias = tuple[Message, ...]
 class Usage:
     """Tokens of one model call. None means unknown and is never shown as 0.
 
-    `input_tokens` is the whole prompt, cache reads and writes included; `output_tokens`
-    includes reasoning.
+    `input_tokens` is the whole prompt, cache reads and writes included; `output_tokens` includes reasoning.
     """
 
     input_tokens: int | None = None
@@ -351,6 +361,8 @@ class ApprovalRequest:
     reason: str = ""
     depends_on: tuple[str, ...] = ()
     caution: str = ""
+    where: str = ""
+    """The sandbox that a command will run in, in words; "" for none."""
 
 
 Answer: TypeAlias = Literal["yes", "no", "skip", "stop"]
@@ -373,6 +385,10 @@ class Decision:
 
 
 Ask: TypeAlias = Callable[[tuple[ApprovalRequest, ...]], Awaitable[tuple[Decision, ...]]]
+
+
+OWN_COMMAND = "you"
+"""Stands in place of a tool's name where a command is the person's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,6 +425,8 @@ class Receipt:
     removed: int = 0
     changed: tuple[FileChange, ...] = ()
     """Files that a command changed; `path`, `before` and `after` are for the file tools."""
+    sandbox: str = ""
+    """How a command was confined: bwrap, landlock or none."""
 
     @property
     def touched(self) -> tuple[str, ...]:

@@ -6,13 +6,15 @@ one of them is chosen, httpx when the first request is made.
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.core.profile import Profile
+from tui_agent.core.profile import ModelInfo, Profile
 from tui_agent.core.types import Author, ConfigError, Delta, Model, Request
+from tui_agent.providers.network import Network
 
 if TYPE_CHECKING:
     from tui_agent.providers.wire import Wire
@@ -26,18 +28,41 @@ def wire_of(profile: Profile) -> Wire:
     return wire
 
 
-async def list_models(profile: Profile, *, env: Mapping[str, str]) -> list[str]:
-    """The ids of the models behind a profile; see `models.list_models`."""
+async def list_models(
+    profile: Profile, *, env: Mapping[str, str], network: Network | None = None, seconds: float = 10.0
+) -> list[ModelInfo]:
+    """The models behind a profile; see `models.list_models`."""
     models = importlib.import_module("tui_agent.providers.models")
-    names: list[str] = await models.list_models(profile, env=env)
-    return names
+    listed: list[ModelInfo] = await models.list_models(profile, env=env, network=network, seconds=seconds)
+    return listed
 
 
-def connect(profile: Profile, *, env: Mapping[str, str]) -> Model:
+async def inspect(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> ModelInfo:
+    """What the server says of the profile's model; see `models.inspect`."""
+    models = importlib.import_module("tui_agent.providers.models")
+    info: ModelInfo = await models.inspect(profile, env=env, network=network)
+    return info
+
+
+async def verify(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> float:
+    """Seconds until a tiny request was answered; see `models.verify`."""
+    models = importlib.import_module("tui_agent.providers.models")
+    seconds: float = await models.verify(profile, env=env, network=network)
+    return seconds
+
+
+async def load() -> None:
+    """Import what a request needs, without holding up the screen."""
+    http = importlib.import_module("tui_agent.providers.http")
+    await asyncio.to_thread(http.load_httpx)
+
+
+def connect(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> Model:
     """The model of a profile. Opens no connection; the key is read again for every request.
 
     Raises:
-        ConfigError: endpoint, model or key is missing or unusable; names what to set and where.
+        ConfigError: endpoint, model or key is missing or unusable, or `network` does not permit the address; names
+            what to set and where.
     """
     if profile.wire == "scripted":
         scripted = importlib.import_module("tui_agent.providers.scripted")
@@ -49,12 +74,13 @@ def connect(profile: Profile, *, env: Mapping[str, str]) -> Model:
     http = importlib.import_module("tui_agent.providers.http")
     keys = importlib.import_module("tui_agent.providers.keys")
     wire = wire_of(profile)
-    http.endpoint_url(profile, wire.path)
+    network = network or Network()
+    network.permit(http.endpoint_url(profile, wire.path))
     for name, value in profile.headers.items():
         keys.check_header(name, value)
     if not profile.api_key_cmd:
         keys.read_key_variable(profile, env)
-    link = http.Link(env=env)
+    link = http.Link(env=env, network=network)
 
     def stream(request: Request) -> AsyncIterator[Delta]:
         deltas: AsyncIterator[Delta] = http.stream(wire, profile, request, link)

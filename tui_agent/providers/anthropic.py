@@ -29,6 +29,7 @@ from tui_agent.core.types import (
     UserMessage,
 )
 from tui_agent.providers import errors, http, vendors
+from tui_agent.providers.effort import ROOM, with_effort
 from tui_agent.providers.history import (
     flatten,
     made_here,
@@ -46,7 +47,7 @@ from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, number, p
 __all__ = ["WIRE", "build", "collect", "decoder", "stream"]
 
 NAME = "anthropic"
-MAX_TOKENS = 8192
+MAX_TOKENS = ROOM
 """The one value that is sent unasked: the format requires `max_tokens`. Set `generation.max_tokens` to change it."""
 
 _Block: TypeAlias = dict[str, Any]
@@ -87,7 +88,7 @@ def build(
         messages = flatten(messages)
     cache = profile.options.get("cache") is not False
     wire = _messages(messages, profile, wire_names(offered))
-    generation = vendors.parameters(vendor, profile.generation, tools=bool(offered))
+    generation = vendors.parameters(vendor, with_effort(profile, vendor.efforts), tools=bool(offered))
     if _thinks(generation) and not _thought_last(wire):
         del generation["thinking"]
     body: dict[str, Any] = {"max_tokens": MAX_TOKENS, **generation, "model": profile.model, "stream": True}
@@ -116,12 +117,22 @@ def _messages(messages: list[Message], profile: Profile, names: Mapping[str, str
             ids.update({call.id: call.id if own_ids else safe_id(call.id) for call in message.calls})
             wire.append({"role": "assistant", "content": _assistant(message, own, names, ids)})
             continue
-        block = _text(message.text) if isinstance(message, UserMessage) else _result(message, ids)
+        blocks = _user(message) if isinstance(message, UserMessage) else [_result(message, ids)]
         if wire and wire[-1]["role"] == "user":
-            wire[-1]["content"].append(block)
+            wire[-1]["content"].extend(blocks)
         else:
-            wire.append({"role": "user", "content": [block]})
+            wire.append({"role": "user", "content": blocks})
     return wire
+
+
+def _user(message: UserMessage) -> list[_Block]:
+    """Pictures come before the text that speaks of them; a blank text would be refused."""
+    blocks: list[_Block] = [
+        {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
+        for image in message.images
+        if image.data
+    ]
+    return [*blocks, _text(message.text)] if message.text.strip() or not blocks else blocks
 
 
 def _text(text: str) -> _Block:

@@ -143,7 +143,7 @@ def _paired(history: History) -> list[Message]:
         message = history[at]
         at += 1
         if isinstance(message, UserMessage):
-            if message.text.strip():
+            if message.text.strip() or message.images:
                 messages.append(message)
         elif isinstance(message, AssistantMessage):
             answers: list[ToolMessage] = []
@@ -191,7 +191,8 @@ def _merged(messages: Iterable[Message]) -> list[Message]:
     for message in messages:
         before = merged[-1] if merged else None
         if isinstance(message, UserMessage) and isinstance(before, UserMessage):
-            merged[-1] = UserMessage(f"{before.text}\n\n{message.text}")
+            text = "\n\n".join(part for part in (before.text, message.text) if part.strip())
+            merged[-1] = UserMessage(text, before.images + message.images)
         elif isinstance(message, AssistantMessage) and isinstance(before, AssistantMessage) and not before.calls:
             text = "\n\n".join(part for part in (before.text, message.text) if part.strip())
             merged[-1] = replace(message, text=text)

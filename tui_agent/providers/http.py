@@ -18,7 +18,7 @@ import ssl
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
@@ -27,6 +27,7 @@ from tui_agent.core.profile import Profile, Timeouts
 from tui_agent.core.types import ConfigError, Delta, ProviderError, ReplyEnd, Request, RetryTick
 from tui_agent.providers import errors, vendors
 from tui_agent.providers.keys import check_header, is_loopback, read_key
+from tui_agent.providers.network import Network, origin
 from tui_agent.providers.vendors import Vendor
 from tui_agent.providers.wire import Decoder, Wire, WireFault, protocol_fault
 
@@ -48,6 +49,7 @@ class Link:
     """
 
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    network: Network = field(default_factory=Network)
     vendor: Vendor | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.random
@@ -63,6 +65,7 @@ class _Call:
     url: str
     headers: Mapping[str, str]
     secrets: tuple[str, ...]
+    network: Network
 
 
 class _Refused(Exception):  # noqa: N818 - it carries an error value
@@ -100,6 +103,7 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
         body = wire.build(request.messages, profile, request.tools, system=request.system, vendor=vendor)
         begun = False
         end = ReplyEnd()
+        _trace(call, {"request": call.url.partition("?")[0], "try": attempt, **_outline(body)})
         try:
             async with aclosing(_attempt(call, body)) as deltas:
                 async for delta in deltas:
@@ -117,6 +121,7 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
                 yield RetryTick(attempt, 0.0, _left_out(refused.error, name))
                 continue
             end = ReplyEnd(error=refused.error)
+        _trace(call, {"reply": end.finish, "usage": end.usage, "error": end.error})
         if end.error is None or begun or not end.error.retryable or attempt >= tries:
             yield end
             return
@@ -153,10 +158,10 @@ async def _attempt(call: _Call, body: Mapping[str, Any]) -> AsyncGenerator[Delta
     except WireFault as fault:
         failure = fault.error
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-        failure = transport_error(error, call.url)
+        failure = transport_error(error, call.url, call.profile.start)
     for delta in decoder.finish(failure):
         if isinstance(delta, ReplyEnd) and delta.error is not None:
-            yield replace(delta, error=_told(delta.error, call))
+            yield replace(delta, error=told(delta.error, call))
         else:
             yield delta
 
@@ -175,6 +180,20 @@ async def _body(chunks: Any, decoder: Decoder, limits: _Limits) -> AsyncGenerato
                     limits.progressed()
                     for delta in out:
                         yield delta
+
+
+def _outline(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A request without what was said in it: lists and the system text as counts."""
+    return {name: len(value) if name in {"messages", "tools", "system"} else value for name, value in body.items()}
+
+
+def _trace(call: _Call, record: Mapping[str, Any]) -> None:
+    if call.network.trace is not None:
+        values = {
+            name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+            for name, value in record.items()
+        }
+        call.network.trace(errors.redact(json.dumps(values, ensure_ascii=False, default=str), call.secrets))
 
 
 def _left_out(error: ProviderError, name: str) -> ProviderError:
@@ -230,11 +249,14 @@ def open_client(call: _Call) -> Any:
     httpx = load_httpx()
     times, options = call.profile.timeouts, call.profile.options
     outside = not is_loopback(call.url)
+    proxy = options.get("proxy") if outside else None
+    for address in filter(None, (call.url, proxy)):
+        call.network.record(address)
     try:
         return httpx.AsyncClient(
             verify=_tls(call.url, options.get("ca_file")),
             trust_env=outside and options.get("trust_env") is True,
-            proxy=options.get("proxy") if outside else None,
+            proxy=proxy,
             follow_redirects=False,
             timeout=httpx.Timeout(connect=times.connect, read=None, write=times.idle, pool=None),
         )
@@ -264,6 +286,11 @@ def _trust(ca_file: str | None) -> ssl.SSLContext:
 async def prepare(wire: Wire, profile: Profile, request: Request, link: Link) -> _Call:
     """Address, headers and key of a call. Raises `WireFault` when one of them cannot be used."""
     try:
+        url = endpoint_url(profile, wire.path)
+        link.network.permit(url)
+    except ConfigError as error:
+        raise WireFault(ProviderError("bad_request", str(error))) from None
+    try:
         key = await read_key(profile, link.env)
     except ConfigError as error:
         raise WireFault(ProviderError("auth", str(error))) from None
@@ -278,11 +305,10 @@ async def prepare(wire: Wire, profile: Profile, request: Request, link: Link) ->
     try:
         for name, value in headers.items():
             check_header(name, value)
-        url = endpoint_url(profile, wire.path)
     except ConfigError as error:
         raise WireFault(ProviderError("bad_request", str(error))) from None
     hidden = [key, urlsplit(url).password, *(value for value in profile.headers.values() if len(value) >= 8)]
-    return _Call(wire, profile, request, url, headers, tuple(secret for secret in hidden if secret))
+    return _Call(wire, profile, request, url, headers, tuple(secret for secret in hidden if secret), link.network)
 
 
 def endpoint_url(profile: Profile, path: str) -> str:
@@ -398,17 +424,17 @@ async def _refusal(response: Any, call: _Call) -> _Refused:
     if 300 <= status < 400:
         target = origin(urljoin(call.url, response.headers.get("location", "")))
         message = f"{origin(call.url)} redirects to {target} (HTTP {status}): not followed, correct the endpoint if you trust it"
-        return _Refused(_told(ProviderError("bad_request", message, status=status), call), status, "")
+        return _Refused(told(ProviderError("bad_request", message, status=status), call), status, "")
     body = b""
     async for data in response.aiter_bytes():
         body += data
         if len(body) >= 2 * errors.MAX_BODY:
             break
     error = errors.from_response(status, response.headers, body, call.secrets)
-    return _Refused(_told(error, call), status, body[: errors.MAX_BODY].decode("utf-8", "replace"))
+    return _Refused(told(error, call), status, body[: errors.MAX_BODY].decode("utf-8", "replace"))
 
 
-def _told(error: ProviderError, call: _Call) -> ProviderError:
+def told(error: ProviderError, call: _Call) -> ProviderError:
     """The error as the person is told it: without secrets, a refused key with where it came from."""
     error = errors.redacted(error, call.secrets)
     if error.kind != "auth":
@@ -423,8 +449,12 @@ def _told(error: ProviderError, call: _Call) -> ProviderError:
     return replace(error, message=f"{error.message} ({source} of profile {profile.name!r})")
 
 
-def transport_error(error: Exception, url: str) -> ProviderError:
-    """One sentence for an exception of httpx; its own text may hold headers and is never used."""
+def transport_error(error: Exception, url: str, start: str = "") -> ProviderError:
+    """One sentence for an exception of httpx; its own text may hold headers and is never used.
+
+    `start` is the command that starts the server.
+    """
+    hint = f" Start it: {start}" if start else ""
     httpx = load_httpx()
     where = origin(url)
     causes = list(_causes(error))
@@ -436,7 +466,7 @@ def transport_error(error: Exception, url: str) -> ProviderError:
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         return ProviderError("network", f"the name of {where} cannot be resolved", retryable=True)
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
-        return ProviderError("network", f"{where} refuses connections: is the server running?", retryable=True)
+        return ProviderError("network", f"{where} refuses connections: is the server running?{hint}", retryable=True)
     if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
         return ProviderError("network", f"cannot connect to {where}", retryable=True)
     if isinstance(error, httpx.TimeoutException):
@@ -463,13 +493,3 @@ def _causes(error: BaseException) -> list[BaseException]:
         if isinstance(cause, BaseExceptionGroup):
             todo.extend(cause.exceptions)
     return found
-
-
-def origin(url: str) -> str:
-    """Scheme, host and port: what may be shown of an address."""
-    try:
-        parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return "an unreadable address"
-    return f"{parts.scheme}://{parts.hostname or ''}{port}"

@@ -1,59 +1,242 @@
-"""Ask a server which models it offers."""
+"""Ask a server what it offers: its models, and what one of them can do.
+
+What servers say differs in every field; `read_list` and the readers below it are pure and take anything.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
-from tui_agent.core.profile import Profile
-from tui_agent.core.types import AgentError, Request
+from tui_agent.core.profile import ModelInfo, Pricing, Profile
+from tui_agent.core.types import AgentError, ReplyEnd, Request, UserMessage
 from tui_agent.providers import errors, http, wire_of
-from tui_agent.providers.wire import WireFault
+from tui_agent.providers.network import Network, Unanswered, origin
+from tui_agent.providers.wire import WireFault, tokens
 
 _PATHS = {"openai-chat": "/models", "anthropic": "/v1/models", "ollama-native": "/api/tags"}
 _SECONDS = 10.0
 _MAX_BYTES = 4 * 1024 * 1024
+_WINDOWS = (
+    "loaded_context_length",
+    "max_model_len",
+    "context_length",
+    "context_window",
+    "max_context_length",
+    "max_input_tokens",
+)
+"""Names that servers give to the size of the window, those that say what is in use first."""
 
 
-async def list_models(profile: Profile, *, env: Mapping[str, str]) -> list[str]:
-    """The ids of the models behind a profile, in the server's order.
+async def list_models(
+    profile: Profile, *, env: Mapping[str, str], network: Network | None = None, seconds: float = _SECONDS
+) -> list[ModelInfo]:
+    """The models behind a profile, in the server's order.
 
     Raises:
         AgentError: the server gave no list; one sentence says why.
     """
     if profile.wire not in _PATHS:
-        return [profile.model] if profile.model else []
+        return [ModelInfo(profile.model)] if profile.model else []
+    data = await fetch(profile, _PATHS[profile.wire], env=env, network=network, seconds=seconds)
     try:
-        http.endpoint_url(profile, "")
-        wire = replace(wire_of(profile), path=_PATHS[profile.wire])
-        call = await http.prepare(wire, profile, Request("", ()), http.Link(env=env))
-        async with asyncio.timeout(_SECONDS), http.open_client(call) as client:
-            response = await client.get(call.url, headers={**call.headers, "accept": "application/json"})
+        return read_list(data)
+    except ValueError:
+        where = origin(profile.endpoint or "")
+        raise AgentError(f"{where} did not send a list of models: is it the right address?") from None
+
+
+async def inspect(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> ModelInfo:
+    """What the server says of the profile's model now: unknown where it says nothing.
+
+    Ollama is asked for what it has loaded, a llama.cpp server for the size it was started with.
+
+    Raises:
+        AgentError: see `list_models`.
+    """
+    name = profile.model or ""
+    if profile.wire == "ollama-native":
+        shown = await fetch(profile, "/api/show", env=env, network=network, body={"model": name})
+        loaded = await fetch(profile, "/api/ps", env=env, network=network)
+        return replace(read_show(name, shown), window=read_loaded(name, loaded))
+    models = await list_models(profile, env=env, network=network)
+    info = next((model for model in models if model.id == name), None) or ModelInfo(name)
+    if info.window is None and profile.local and profile.wire == "openai-chat":
+        try:
+            info = read_props(info, await fetch(profile, "/props", env=env, network=network, root=True))
+        except AgentError:  # not a llama.cpp server, and the list is all there is
+            return info
+    return info
+
+
+async def verify(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> float:
+    """Ask for one token; the seconds that it took.
+
+    Raises:
+        AgentError: the server refused; one sentence with its words and where the key comes from.
+    """
+    small = replace(profile, generation={"max_tokens": 16}, effort=None, options={**profile.options, "retries": 0})
+    started = time.monotonic()
+    link = http.Link(env=env, network=network or Network())
+    async with aclosing(http.stream(wire_of(small), small, Request("", (UserMessage("Say ok."),)), link)) as deltas:
+        async for delta in deltas:
+            if isinstance(delta, ReplyEnd) and delta.error is not None:
+                raise AgentError(delta.error.message)
+    return time.monotonic() - started
+
+
+async def fetch(
+    profile: Profile,
+    path: str,
+    *,
+    env: Mapping[str, str],
+    network: Network | None = None,
+    body: Mapping[str, Any] | None = None,
+    root: bool = False,
+    seconds: float = _SECONDS,
+) -> Any:
+    """One small JSON document of the server; a POST with a body. With `root` the path is that of the server itself.
+
+    Raises:
+        AgentError: there is none; one sentence says why, without any key.
+    """
+    if root:
+        parts = urlsplit(profile.endpoint or "")
+        profile = replace(profile, endpoint=urlunsplit((parts.scheme, parts.netloc, "", "", "")))
+    where = origin(profile.endpoint or "")
+    try:
+        wire = replace(wire_of(profile), path=path)
+        call = await http.prepare(wire, profile, Request("", ()), http.Link(env=env, network=network or Network()))
+        headers = {**call.headers, "accept": "application/json"}
+        async with asyncio.timeout(seconds), http.open_client(call) as client:
+            response = await client.request("POST" if body else "GET", call.url, headers=headers, json=body)
     except WireFault as fault:
         raise AgentError(fault.error.message) from None
     except TimeoutError:
-        raise AgentError(
-            f"{http.origin(profile.endpoint or '')} sent no list of models within {_SECONDS:g} s"
-        ) from None
+        raise Unanswered(f"{where} did not answer within {seconds:g} s") from None
     except http.load_httpx().HTTPError as error:
-        raise AgentError(http.transport_error(error, call.url).message) from None
+        raise Unanswered(http.transport_error(error, call.url, profile.start).message) from None
     if response.status_code != 200:
-        body = response.content[: errors.MAX_BODY]
-        raise AgentError(errors.from_response(response.status_code, response.headers, body, call.secrets).message)
+        said = response.content[: errors.MAX_BODY]
+        refused = errors.from_response(response.status_code, response.headers, said, call.secrets)
+        raise AgentError(http.told(refused, call).message)
     if len(response.content) > _MAX_BYTES:
-        raise AgentError(f"{http.origin(call.url)} sent a list of models of more than 4 MiB")
+        raise AgentError(f"{where} sent a list of models of more than 4 MiB")
     try:
-        return _names(response.json())
+        return response.json()
     except (ValueError, RecursionError):
-        raise AgentError(f"{http.origin(call.url)} did not send a list of models: is it the right address?") from None
+        raise AgentError(f"{where} did not send JSON: is it the right address?") from None
 
 
-def _names(data: Any) -> list[str]:
-    """Ids from `{"data": [{"id"}]}`, `{"models": [{"name"}]}` or a bare list."""
+# ------------------------------------------------------------------ reading what they say
+
+
+def read_list(data: Any) -> list[ModelInfo]:
+    """Models from `{"data": [{"id"}]}`, `{"models": [{"name"}]}` or a bare list.
+
+    Raises:
+        ValueError: it is none of these.
+    """
     items = (data.get("data") or data.get("models") or []) if isinstance(data, dict) else data
     if not isinstance(items, list):
         raise ValueError("unexpected shape")
-    names = [item.get("id") or item.get("name") if isinstance(item, dict) else item for item in items]
-    return [name for name in names if isinstance(name, str) and name]
+    return [info for item in items if (info := _entry(item)) is not None]
+
+
+def _entry(item: Any) -> ModelInfo | None:
+    if not isinstance(item, dict):
+        return ModelInfo(item) if isinstance(item, str) and item else None
+    name = item.get("id") or item.get("name")
+    if not isinstance(name, str) or not name:
+        return None
+    tools, images = _abilities(item)
+    windows = [tokens(item.get(key)) for key in _WINDOWS]
+    return ModelInfo(
+        name,
+        next(filter(None, windows), None),
+        tools,
+        images,
+        _pricing(item.get("pricing")),
+        size=tokens(item.get("size")),
+    )
+
+
+def _abilities(item: Mapping[str, Any]) -> tuple[bool | None, bool | None]:
+    """(takes tools, takes images), as far as it is said."""
+    said = item.get("capabilities")
+    parameters = item.get("supported_parameters")
+    architecture = item.get("architecture")
+    inputs = architecture.get("input_modalities") if isinstance(architecture, dict) else None
+    tools = images = None
+    if isinstance(said, list):
+        tools, images = bool({"tools", "tool_use"} & set(map(str, said))), "vision" in said
+    elif isinstance(said, dict):
+        tools, images = _flag(said.get("function_calling")), _flag(said.get("vision"))
+    if isinstance(parameters, list):
+        tools = "tools" in parameters
+    if isinstance(inputs, list):
+        images = "image" in inputs
+    return tools, images
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _pricing(data: Any) -> Pricing | None:
+    """Rates per million tokens; some servers give them per token, as text."""
+    if not isinstance(data, dict):
+        return None
+    if "prompt" in data:
+        rates = [_rate(data.get(name), 1e6) for name in ("prompt", "input_cache_read", "completion")]
+    else:
+        rates = [_rate(data.get(name), 1.0) for name in ("input", "cached_input", "output")]
+    fresh, cached, out = rates
+    if fresh is None or out is None:
+        return None
+    return Pricing(fresh, fresh if cached is None else cached, out)
+
+
+def _rate(value: Any, scale: float) -> float | None:
+    try:
+        rate = float(value) * scale
+    except (TypeError, ValueError):
+        return None
+    return round(rate, 6) if 0 <= rate < 1e6 else None
+
+
+def read_show(name: str, data: Any) -> ModelInfo:
+    """What Ollama's `/api/show` says of a model."""
+    info = data.get("model_info") if isinstance(data, dict) else None
+    lengths = (
+        [tokens(v) for k, v in info.items() if str(k).endswith(".context_length")] if isinstance(info, dict) else []
+    )
+    tools, images = _abilities(data) if isinstance(data, dict) else (None, None)
+    return ModelInfo(name, None, tools, images, most=next(filter(None, lengths), None))
+
+
+def read_loaded(name: str, data: Any) -> int | None:
+    """The window that Ollama's `/api/ps` says a model is loaded with."""
+    models = data.get("models") if isinstance(data, dict) else None
+    for item in models if isinstance(models, list) else ():
+        if isinstance(item, dict) and name in {
+            item.get("name"),
+            item.get("model"),
+            f"{item.get('name')}".split(":")[0],
+        }:
+            return tokens(item.get("context_length"))
+    return None
+
+
+def read_props(info: ModelInfo, data: Any) -> ModelInfo:
+    """What a llama.cpp server's `/props` adds: the window of one slot, and whether images are read."""
+    settings = data.get("default_generation_settings") if isinstance(data, dict) else None
+    window = tokens(settings.get("n_ctx")) if isinstance(settings, dict) else None
+    modalities = data.get("modalities") if isinstance(data, dict) else None
+    images = _flag(modalities.get("vision")) if isinstance(modalities, dict) else None
+    return replace(info, window=window or info.window, images=info.images if images is None else images)

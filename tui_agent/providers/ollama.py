@@ -26,6 +26,7 @@ from tui_agent.core.types import (
     Usage,
 )
 from tui_agent.providers import errors, http, vendors
+from tui_agent.providers.effort import with_effort
 from tui_agent.providers.history import last_user, made_here, repair, sendable_arguments, wire_name, wire_names
 from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
@@ -57,7 +58,7 @@ def build(
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system.strip() else []
     messages.extend(_messages(repair(history, bridge=vendor.bridge), profile, wire_names(tools)))
     body: dict[str, Any] = {"model": profile.model, "messages": messages, "stream": True}
-    settings = vendors.parameters(vendor, profile.generation, tools=False)
+    settings = vendors.parameters(vendor, with_effort(profile, vendor.efforts), tools=False)
     given = settings.pop("options", {})
     options = {**(given if isinstance(given, Mapping) else {})}
     options.update({name: value for name, value in settings.items() if name not in _TOP_LEVEL})
@@ -92,7 +93,8 @@ def _messages(messages: list[Message], profile: Profile, names: Mapping[str, str
             if message.reasoning and at > loop_start and made_here(message, profile):
                 wire[-1]["thinking"] = message.reasoning
         else:
-            wire.append({"role": "user", "content": message.text})
+            pictures = [image.data for image in message.images if image.data]
+            wire.append({"role": "user", "content": message.text, **({"images": pictures} if pictures else {})})
     return wire
 
 

@@ -31,6 +31,7 @@ from tui_agent.core.types import (
     UserMessage,
 )
 from tui_agent.providers import errors, http, vendors
+from tui_agent.providers.effort import with_effort
 from tui_agent.providers.fragments import CallKeys
 from tui_agent.providers.history import (
     last_user,
@@ -113,7 +114,7 @@ def build(
     if offered:
         names = wire_names(offered)
         body["tools"] = [_tool(spec, names[spec.name]) for spec in offered]
-    return {**vendors.parameters(vendor, profile.generation, tools=bool(offered)), **body}
+    return {**vendors.parameters(vendor, with_effort(profile, vendor.efforts), tools=bool(offered)), **body}
 
 
 def _tool(spec: ToolSpec, name: str) -> _Body:
@@ -127,7 +128,7 @@ def _messages(messages: list[Message], profile: Profile, vendor: Vendor, names: 
     wire: list[_Body] = []
     for at, message in enumerate(messages):
         if isinstance(message, UserMessage):
-            wire.append({"role": "user", "content": message.text})
+            wire.append({"role": "user", "content": _user(message)})
         elif isinstance(message, ToolMessage):
             wire.append({"role": "tool", "tool_call_id": ids[message.call_id], "content": message.text})
         else:
@@ -136,6 +137,18 @@ def _messages(messages: list[Message], profile: Profile, vendor: Vendor, names: 
             ids.update({call.id: _wire_id(call.id, vendor, own=own_ids) for call in message.calls})
             wire.append(_assistant(message, own, vendor, names, ids, in_loop=at > loop_start))
     return wire
+
+
+def _user(message: UserMessage) -> str | list[_Body]:
+    """Plain text where there is nothing else: not every server takes a list of parts."""
+    pictures = [image for image in message.images if image.data]
+    if not pictures:
+        return message.text
+    text = [{"type": "text", "text": message.text}] if message.text.strip() else []
+    return text + [
+        {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}
+        for image in pictures
+    ]
 
 
 def _assistant(
@@ -215,6 +228,9 @@ class ChatReader:
         if "x_groq" in value and isinstance(value["x_groq"], dict):
             self._count(value["x_groq"].get("usage"))
         if isinstance(choices, list):
+            if not choices and value.get("object") == "chat.completion":
+                said = json.dumps(value, ensure_ascii=False)[:300]
+                raise protocol_fault(f"the answer holds no message: {said}", retryable=True)
             for choice in choices:
                 if isinstance(choice, dict) and not choice.get("index"):
                     self._choice(choice, out)

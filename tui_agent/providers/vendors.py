@@ -15,6 +15,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tui_agent.core.profile import Profile
+from tui_agent.providers import effort
+from tui_agent.providers.effort import Efforts
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -32,6 +34,7 @@ class Vendor:
     reasoning_back: the reasoning of the running tool loop must be sent back.
     signatures: the first call of each step must carry a thought signature.
     foreign_members: messages may carry members beyond the format's own.
+    efforts: what each word of the person for the effort of thinking is here.
     hosts: endpoints with these hosts (or hosts below them) belong to this vendor.
     """
 
@@ -44,6 +47,7 @@ class Vendor:
     reasoning_back: bool = False
     signatures: bool = False
     foreign_members: bool = True
+    efforts: Efforts = field(default_factory=lambda: effort.REASONING_EFFORT)
     hosts: tuple[str, ...] = ()
 
 
@@ -56,7 +60,7 @@ _MISTRAL = Vendor(
     foreign_members=False,
     hosts=("api.mistral.ai",),
 )
-_DEEPSEEK = Vendor(reasoning_back=True, hosts=("api.deepseek.com",))
+_DEEPSEEK = Vendor(reasoning_back=True, efforts=effort.SWITCH, hosts=("api.deepseek.com",))
 _GEMINI = Vendor(signatures=True, hosts=("generativelanguage.googleapis.com",))
 _LLAMACPP = Vendor(bridge=True)
 
@@ -71,7 +75,10 @@ VENDORS: Mapping[str, Vendor] = MappingProxyType(
         "azure-old": Vendor(stream_usage=False, foreign_members=False),
         "mistral": _MISTRAL,
         "groq": Vendor(stream_usage=False, foreign_members=False, hosts=("api.groq.com",)),
-        "vllm": Vendor(),
+        "vllm": Vendor(efforts=effort.TEMPLATE),
+        "llamacpp": Vendor(efforts=effort.TEMPLATE),
+        "mlx": Vendor(efforts=effort.TEMPLATE),
+        "openrouter": Vendor(efforts=effort.REASONING, hosts=("openrouter.ai",)),
         "vllm-noparser": Vendor(native_tools=False),
         "vllm-gemma": Vendor(),
         "llamacpp-strict-template": _LLAMACPP,
@@ -79,8 +86,8 @@ VENDORS: Mapping[str, Vendor] = MappingProxyType(
         "deepseek": _DEEPSEEK,
         "gemini-compat": _GEMINI,
         "gemini": _GEMINI,
-        "anthropic": Vendor(hosts=("api.anthropic.com",)),
-        "ollama": Vendor(rename=MappingProxyType({"max_tokens": "num_predict"})),
+        "anthropic": Vendor(efforts=effort.THINKING, hosts=("api.anthropic.com",)),
+        "ollama": Vendor(rename=MappingProxyType({"max_tokens": "num_predict"}), efforts=effort.THINK),
     }
 )
 _BY_WIRE: Mapping[str, Vendor] = MappingProxyType(
@@ -130,7 +137,8 @@ def adapt(vendor: Vendor, body: Mapping[str, Any], status: int, refusal: str) ->
             others = {name: to for name, to in vendor.rename.items() if to != old}
             return replace(vendor, rename=MappingProxyType({**others, old: new})), old
     for name in body:
-        named = re.search(rf"(?<![a-z0-9_]){re.escape(name.lower())}(?![a-z0-9_])", said)
+        spelled = "think(?:ing)?" if name == "think" else re.escape(name.lower())
+        named = re.search(rf"(?<![a-z0-9_]){spelled}(?![a-z0-9_])", said)
         if name not in _FIXED and named and _UNSUPPORTED.search(said):
             sources = {old for old, new in vendor.rename.items() if new == name} | {name}
             return replace(vendor, drop=vendor.drop | sources), name

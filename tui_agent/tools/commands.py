@@ -42,6 +42,14 @@ class CommandResult(Protocol):
     def killed(self) -> Sequence[int]:
         """Processes it left behind, which were ended."""
 
+    @property
+    def sandbox(self) -> str:
+        """The kind of sandbox that it ran in, "none" for none, "" when nobody asked for one."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Sentences on what the sandbox did or may have done."""
+
 
 def command(argv: Sequence[str], timeout: float) -> RunArgv:
     """The effect of run_command; no shell will see the words."""
@@ -79,6 +87,7 @@ def render(result: CommandResult, timeout: float) -> str:
         lines.append(f"(exit {result.exit_code})")
     if result.killed:
         lines.append(f"(processes left running were ended: {', '.join(map(str, result.killed))})")
+    lines += [f"({remark})" for remark in result.remarks]
     return "\n".join(lines)
 
 
@@ -91,4 +100,5 @@ def note(result: CommandResult) -> str:
     """The short result for the screen."""
     if result.error is not None:
         return "not started"
-    return "time limit" if result.timed_out else "stopped" if result.exit_code is None else f"exit {result.exit_code}"
+    how = "time limit" if result.timed_out else "stopped" if result.exit_code is None else f"exit {result.exit_code}"
+    return f"{how}, unsandboxed" if result.sandbox == "none" else how

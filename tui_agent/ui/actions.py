@@ -14,8 +14,8 @@ class Action:
     """One thing a person can do.
 
     `keys` are Textual key names, tried before the focused widget when `priority` is set; `leader` is the
-    key behind Ctrl+X; `slash` the command in the composer; `hint` the word in the footer. Actions of
-    another scope than "app" are carried out by the widget they belong to and stand here for the help.
+    key behind Ctrl+X; `slash` the command in the composer, `also` its other names; `hint` the word in the footer.
+    Actions of another scope than "app" are carried out by the widget they belong to and stand here for the help.
     """
 
     id: str
@@ -23,6 +23,7 @@ class Action:
     keys: tuple[str, ...] = ()
     leader: str | None = None
     slash: str | None = None
+    also: tuple[str, ...] = ()
     hint: str = ""
     scope: Scope = "app"
     priority: bool = False
@@ -42,7 +43,19 @@ ACTIONS: tuple[Action, ...] = (
     Action("ui.leader", "More keys", ("ctrl+x",), hint="more", priority=True, listed=False),
     Action("provider.switch", "Switch provider", leader="p", slash="/provider"),
     Action("model.switch", "Switch model", leader="m", slash="/model"),
+    Action("model.effort", "How much the model thinks", slash="/effort"),
+    Action("session.tokens", "Tokens and cost", slash="/tokens", also=("/cost", "/usage")),
+    Action("session.privacy", "Hosts contacted", slash="/privacy"),
+    Action("session.debug", "Write requests to a file, or stop it", slash="/debug"),
+    Action("config.show", "Configuration in use", slash="/config"),
+    Action("config.reload", "Read the configuration again", slash="/reload"),
     Action("mode.cycle", "Next mode: read, ask, edits", ("shift+tab",), "a", "/mode"),
+    Action("mode.auto", "Mode AUTO: ask nothing, in a sandbox", slash="/auto"),
+    Action("rules.list", "Permissions: every rule, and taking back", slash="/permissions"),
+    Action("rules.allow", "Allow a command in this session", slash="/allow-cmd"),
+    Action("rules.explain", "Which rule decides: /policy test CALL", slash="/policy"),
+    Action("jobs.start", "Run a command in the background", slash="/bg"),
+    Action("jobs.list", "Background jobs: output, end", slash="/jobs"),
     Action("plan.approve", "Approve the plan and carry it out", slash="/approve"),
     Action("check.revert", "Take back the edits that failed the check", leader="R", slash="/revert"),
     Action("pane.files", "Files, changes and plan", ("ctrl+t",), "f", "/files", priority=True),
@@ -77,7 +90,7 @@ ACTIONS: tuple[Action, ...] = (
 )
 
 BY_ID = {action.id: action for action in ACTIONS}
-BY_SLASH = {action.slash: action for action in ACTIONS if action.slash}
+BY_SLASH = {word: action for action in ACTIONS for word in (action.slash, *action.also) if word}
 
 _WORDS = {
     "escape": "Esc",
@@ -119,7 +132,7 @@ def clashes(actions: Iterable[Action] = ACTIONS) -> list[str]:
     for action in actions:
         claims: list[tuple[str, str]] = [(action.scope, key) for key in action.keys]
         claims += [("leader", action.leader)] if action.leader else []
-        claims += [("slash", action.slash)] if action.slash else []
+        claims += [("slash", word) for word in (action.slash, *action.also) if word]
         for claim in claims:
             if claim in taken:
                 out.append(f"{claim[1]} is claimed by {taken[claim]} and {action.id}")

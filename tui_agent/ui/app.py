@@ -6,33 +6,37 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rich.console import RenderableType
 from textual.app import App
 from textual.binding import BindingType
 from textual.worker import WorkerFailed
 
-from tui_agent.config import Loaded, load, profile
+from tui_agent.config import Loaded, load
 from tui_agent.core import fold
 from tui_agent.core.display import plain
 from tui_agent.core.profile import Profile
-from tui_agent.core.types import AgentError, ConfigError, Model
+from tui_agent.core.types import Model
 from tui_agent.demo import PROFILE
-from tui_agent.demo import model as demo_model
 from tui_agent.modes import MODES
 from tui_agent.paths import Paths, own_file
-from tui_agent.providers import list_models
+from tui_agent.providers.network import Network
 from tui_agent.session import Session, Terms
 from tui_agent.trust import Trust
 from tui_agent.ui import receipts
 from tui_agent.ui.actions import ACTIONS, keys_of
 from tui_agent.ui.conversation import Conversation
 from tui_agent.ui.first_run import DEMO, FirstRun
+from tui_agent.ui.found import Look, Servers, look_around
+from tui_agent.ui.job_list import JobList
 from tui_agent.ui.leader import Leader
 from tui_agent.ui.main import Handler, MainScreen
 from tui_agent.ui.palette import Palette, PaletteItem
+from tui_agent.ui.reports import Reports
+from tui_agent.ui.rights import Rights
 from tui_agent.ui.side import SidePane
+from tui_agent.ui.switching import Switching
 from tui_agent.ui.terminal import guard, patch_keys
 from tui_agent.ui.trust_card import ask_trust
 from tui_agent.ui.undo import go_back
@@ -75,6 +79,9 @@ class Start:
     ready: Ready | None = None
     """Everything is settled (the demo, tests): no question of trust, no configuration."""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    network: Network = field(default_factory=Network)
+    look: Look = look_around
+    """Finds what is on this machine, for the first run."""
 
 
 class AgentApp(App[int], inherit_bindings=False):
@@ -90,18 +97,30 @@ class AgentApp(App[int], inherit_bindings=False):
         self.begin = start
         self.loaded = Loaded(start.ready.terms.settings) if start.ready else load(start.user_file)
         self.trust = Trust(start.root, trusted=start.ready is not None and start.ready.terms.trusted)
+        self.jobs = JobList(self)
+        self.switching, self.reports = Switching(self), Reports(self)
+        self.tried = ""
+        """How the first run's choice was tried, for the transcript."""
         handlers: dict[str, Handler] = {
             "ui.palette": lambda _: self.open_palette("Commands"),
             "ui.help": lambda _: self.open_palette("Keys and commands"),
             "ui.leader": lambda _: self.open_leader(),
-            "provider.switch": self.switch_provider,
-            "model.switch": self.switch_model,
             "session.undo": lambda _: self.go_back(redo=False),
             "session.redo": lambda _: self.go_back(redo=True),
             "session.receipts": self.show_receipts,
+            "provider.switch": self.switching.provider,
+            "model.switch": self.switching.model,
+            "model.effort": self.switching.effort,
+            "session.tokens": self.reports.tokens,
+            "session.privacy": self.reports.privacy,
+            "config.show": self.reports.config,
+            "config.reload": self.reports.reload,
+            "session.debug": self.reports.debug,
             "ui.redraw": self.redraw,
             "app.suspend": lambda _: self.action_suspend_process(),
             "app.quit": self.quit,
+            **Rights(self).handlers,
+            **self.jobs.handlers,
         }
         self.main = MainScreen(SidePane(start.root), handlers)
 
@@ -139,8 +158,10 @@ class AgentApp(App[int], inherit_bindings=False):
             self.talk.note(str(fault))
         if self.loaded.broken:
             self.talk.note(f"Nothing is written or run until {begin.user_file} is mended; then start again.")
+        if self.tried:
+            self.talk.note(self.tried)
         if chosen is not None:
-            self.answer_with(chosen, begin.model)
+            self.switching.answer_with(chosen, begin.model)
 
     async def ask_trust(self) -> bool:
         """Ask about the folder when that is due; False when the person leaves."""
@@ -171,16 +192,16 @@ class AgentApp(App[int], inherit_bindings=False):
         if found_profile is not None or self.loaded.broken:
             return found_profile
 
-        async def ask_server(table: Mapping[str, Any]) -> list[str]:
-            return await list_models(profile("new", table), env=self.begin.environment)
-
-        name = await self.push_screen_wait(FirstRun(self.begin.user_file, self.begin.environment, ask_server))
-        if name == DEMO:
-            return PROFILE
-        if name is None:
+        begin = self.begin
+        servers = Servers(begin.environment, begin.network)
+        chosen = await self.push_screen_wait(FirstRun(begin.user_file, begin.environment, servers, begin.look))
+        if chosen is None:
             return None
+        self.tried = chosen.word
+        if chosen.name == DEMO:
+            return PROFILE
         self.load()
-        return self.loaded.settings.profiles.get(name)
+        return self.loaded.settings.profiles.get(chosen.name)
 
     def terms(self) -> Terms:
         """What the session starts from."""
@@ -191,12 +212,13 @@ class AgentApp(App[int], inherit_bindings=False):
             begin.paths,
             trusted=self.trust.trusted,
             user_file=begin.user_file,
+            network=begin.network,
             environment=begin.environment,
         )
 
     def converse(self, session: Session) -> None:
         """Put a session on the main screen."""
-        self.main.conversation = Conversation(session, self.main.show, self.main.refresh_state, self._handle_exception)
+        self.main.conversation = Conversation(session, self.main.show, self.changed, self._handle_exception)
         if self.loaded.broken:
             session.mode = MODES["read"]
         folder = session.root.name or str(session.root)
@@ -205,6 +227,11 @@ class AgentApp(App[int], inherit_bindings=False):
         )
         self.main.set_class(not session.terms.settings.ui.side_pane, "-side-closed")
         self.main.refresh_state()
+
+    def changed(self) -> None:
+        """Something of the conversation changed."""
+        self.main.refresh_state()
+        self.switching.look()
 
     @property
     def talk(self) -> Conversation:
@@ -216,51 +243,6 @@ class AgentApp(App[int], inherit_bindings=False):
     def session(self) -> Session:
         """The session; exists once the start is over."""
         return self.talk.session
-
-    # -------------------------------------------------------------- what answers
-
-    def answer_with(self, chosen: Profile, model: str | None = None) -> None:
-        """Let a profile answer from the next message on; what is missing is said in the transcript."""
-        try:
-            if chosen.name == DEMO and chosen.wire == "scripted":
-                self.session.use(demo_model(0.03), chosen)
-            else:
-                self.session.choose(chosen, model)
-        except ConfigError as error:
-            self.talk.note(str(error))
-        self.talk.catch_up()
-        self.main.refresh_state()
-
-    def switch_provider(self, name: str) -> None:
-        """By name, or from the palette."""
-        profiles = {**self.loaded.settings.profiles, DEMO: PROFILE}
-        if not name:
-            items = [PaletteItem(p.name, p.name, p.model or "", group="PROVIDER") for p in profiles.values()]
-            self.push_screen(Palette(items, title="Switch provider"), self.on_choice(self.switch_provider))
-        elif name in profiles:
-            self.answer_with(profiles[name])
-        else:
-            self.notify(f"There is no profile {name}. Known: {', '.join(sorted(profiles))}", markup=False)
-
-    def switch_model(self, model: str) -> None:
-        """By id, or from the server's own list."""
-        if self.main.conversation is None or (today := self.session.profile) is None:
-            self.notify("Choose a provider first.", markup=False)
-        elif model:
-            self.answer_with(today, model)
-        else:
-            self.run_worker(self.choose_model(today), name="models", exclusive=True, group="models")
-
-    async def choose_model(self, today: Profile) -> None:
-        """Ask the server for its models and the person for one of them."""
-        try:
-            models = await list_models(today, env=self.begin.environment)
-        except AgentError as error:
-            self.notify(f"{error} Type /model and its name.", severity="warning", markup=False)
-            return
-        items = [PaletteItem(m, m, "now" if m == today.model else "", group="MODEL") for m in models]
-        if choice := await self.push_screen_wait(Palette(items, title=f"Switch model of {today.name}")):
-            self.answer_with(today, choice)
 
     # -------------------------------------------------------------- what was done
 
@@ -321,7 +303,8 @@ class AgentApp(App[int], inherit_bindings=False):
         self.run_worker(self.leave(0), name="leave")
 
     async def on_unmount(self) -> None:
-        """However the app ends, its run ends first, with its stream closed and its log complete."""
+        """However the app ends, its jobs and its run end first, with its stream closed and its log complete."""
+        await self.jobs.end_all()
         if self.main.conversation is not None:
             await self.talk.stop()
 

@@ -68,8 +68,8 @@ class ApprovalScreen(LateModal[Decisions]):
     """Asks for a batch, one request at a time, and is dismissed with one decision per request, in order.
 
     The rows at the bottom that `outside` names stay free for the composer below. `after` names what runs after
-    applying, `where` the folder and sandbox of commands. `edit` opens an editor. `on_result` is called once,
-    however the dialog ends.
+    applying, `where` how commands are confined whose request does not say it. `edit` opens an editor. `on_result` is
+    called once, however the dialog ends.
     """
 
     ANSWER_KEYS = frozenset(_ANSWERS)
@@ -201,7 +201,7 @@ class ApprovalScreen(LateModal[Decisions]):
         offer = Offer(others=len(self.asked.open) > 1, edits=self._editable is not None)
         return {
             "reason": reason_lines(request.reason, width, room=2 if room.rows >= 24 else 1),
-            "summary": summary_lines(asked, view, self._where, width, self._totals.words),
+            "summary": summary_lines(asked, view, request.where or self._where, width, self._totals.words),
             "warnings": warning_lines(reasons, (view.warns - asked.expected) | asked.what.warns, width),
             "info": info_lines(view, checked, width, again=self._again, said=self._said),
             "keys": key_lines(view, asked.yes, width, armed=self.armed, offer=offer, room=room.key_rows)

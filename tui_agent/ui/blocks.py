@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tui_agent.core import events as ev
+from tui_agent.core import fold
 from tui_agent.core.display import Sanitiser, sanitise
 from tui_agent.core.types import ProviderError, ReasoningDelta, RetryTick, StopReason, TextDelta, ToolCall
 from tui_agent.ui.lines import marked
@@ -106,8 +107,9 @@ TITLES = {
 }
 
 NEXT = {
-    "auth": "Set the key, then /retry; or choose another with /provider",
-    "context_length": "Choose a model with a larger window with /provider, or start anew",
+    "auth": "Set the key and start again, or /provider for another; a key of api_key_cmd is read anew by /retry",
+    "context_length": "Choose a model with a larger window with /model or /provider, or start anew in a new session",
+    "rate_limit": "Wait and /retry, or choose another with /provider",
     "bad_request": "Choose another model or server with /provider",
 }
 
@@ -241,22 +243,32 @@ def undone(event: ev.Undone) -> Note:
     return Note(f"{count}: {', '.join(event.paths)}{left}", "done again" if event.redo else "undone", "strong")
 
 
-def failed(error: ProviderError) -> Card:
-    """The card of a failed model call."""
+def failed(error: ProviderError, profile: str = "") -> Card:
+    """The card of a failed model call: what failed, at which profile, and the next step."""
     status = f" ({error.status})" if error.status else ""
-    return Card(
-        TITLES[error.kind] + status, error.message, NEXT.get(error.kind, "/retry, or choose another with /provider")
-    )
+    where = f" at {profile}" if profile else ""
+    after = NEXT.get(error.kind, "/retry, or choose another with /provider")
+    title = "No usable key" if error.kind == "auth" and not error.status else TITLES[error.kind]
+    return Card(title + where + status, error.message, after)
 
 
-def ended(event: ev.RunEnded) -> Note:
-    """The line of a run's end: never more than was verified."""
+def ended(event: ev.RunEnded, turn: fold.Totals | None = None) -> Note:
+    """The line of a run's end: never more than was verified. `turn` is what it took."""
     label, style = ENDINGS.get(event.reason, (f"stopped: {event.reason.value.replace('_', ' ')}", "strong"))
     if event.reason is StopReason.UNVERIFIED and not event.detail:
         label += " (no check)"
     detail = "" if event.reason is StopReason.FAILED else event.detail  # the card before it says it
     steps = f"{event.steps} step{'s' if event.steps != 1 else ''}" if event.steps else ""
-    return Note("  ".join(part for part in (detail, steps) if part), label, style)
+    return Note("  ".join(part for part in (detail, steps, took(turn or fold.Totals())) if part), label, style)
+
+
+def took(turn: fold.Totals) -> str:
+    """Tokens sent and received in a turn, and its price when it is known and not nothing."""
+    sent, received = turn.usage.input_tokens, turn.usage.output_tokens
+    if sent is None and received is None:
+        return ""
+    counts = ["?" if count is None else amount(count) for count in (sent, received)]
+    return f"{counts[0]} in, {counts[1]} out" + (f"  ${turn.cost:.4f}" if turn.cost else "")
 
 
 # ------------------------------------------------------------------ the fold
@@ -284,6 +296,8 @@ class Story:
         self._asked: dict[str, str] = {}
         self._writing: Block | None = None
         self._models = 0
+        self._profile = ""
+        self._turn = fold.Totals()
         self._recovered = False
         """The open reply is known from a checkpoint only: its process died."""
 
@@ -311,8 +325,10 @@ class Story:
             case ev.ArgumentsDelta(name, size):
                 self._writing = Action(VERBS.get(name, name), "", (f"writing {amount(size)} chars",), live=True)
             case RetryTick(attempt, wait, error):
-                card = failed(error)
-                self._writing = replace(card, next=f"Try {attempt + 1} in {wait:.0f} s; Esc stops")
+                card = failed(error, self._profile)
+                self._writing = replace(
+                    card, next=f"Try {attempt + 1} in {wait:.0f} s; your message is kept; Esc stops"
+                )
             case ev.Phase():
                 pass
             case _:
@@ -321,11 +337,13 @@ class Story:
     def _durable(self, event: ev.Event | ev.Unknown) -> None:
         self._writing = None
         match event:
-            case ev.UserSaid(text):
+            case ev.UserSaid(text, images):
+                self._turn = fold.Totals()
                 if self._recovered:
                     self._leave_reply()
                 self._pending = {id_: action for id_, action in self._pending.items() if action.word != ASKING}
                 self._append(said(text))
+                self._append(Note(f"{image.name}  {image.size / 1000:,.0f} kB", "picture") for image in images)
             case ev.Asked(request_id, call_id, tool, summary):
                 self._asked[request_id] = call_id
                 call = ToolCall(call_id, tool, None)
@@ -342,19 +360,22 @@ class Story:
                 self._append([undone(event)])
             case ev.ModelChosen(profile, model):
                 self._models += 1
+                self._profile = profile
                 if self._models > 1:
                     self._append([Note(f"{model} ({profile}) answers from here on", "model")])
+            case ev.Notice(text, title=title) if title:
+                self._append([Card(title, text)])
             case ev.ProtocolChosen(protocol, reason):
                 self._append([Note(f"{protocol} from here on: {reason}", "protocol")])
             case ev.Notice(text, audience):
                 self._append([Note(text, "" if audience == "person" else "told the model")])
             case ev.ProviderFailed(error):
                 self._leave_reply()
-                self._append([failed(error)])
+                self._append([failed(error, self._profile)])
             case ev.RunEnded():
                 self._leave_reply()
                 self._pending.clear()
-                self._append([ended(event)])
+                self._append([ended(event, self._turn)])
             case ev.Unknown(kind):
                 self._append([Note(kind, "record of a newer version")])
             case _:
@@ -386,6 +407,7 @@ class Story:
             self._thought = 0
 
     def _said(self, event: ev.AssistantSaid) -> None:
+        self._turn = fold.add(self._turn, event)
         text = event.message.text
         reasoning = [Thought(len(event.message.reasoning))] if event.message.reasoning else []
         counted = [block for block in self.blocks[self.settled : self.settled + 1] if isinstance(block, Thought)]

@@ -11,11 +11,15 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from tui_agent.core.display import label
+from tui_agent.ui.numbers import gauge
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderState:
-    """What the header tells: where, who, how careful, how full, how dear. `cost` None is unknown."""
+    """What the header tells: where, who, how careful, how full, how dear. `cost` None is unknown.
+
+    `tokens` are in the context now, `window` is how many fit, None unknown; `estimated`: not all of them were counted.
+    """
 
     folder: str = ""
     branch: str = ""
@@ -24,6 +28,8 @@ class HeaderState:
     provider: str = ""
     mode: str = "ask"
     tokens: int | None = None
+    window: int | None = None
+    estimated: bool = False
     cost: float | None = 0.0
     question: bool = False
 
@@ -31,16 +37,16 @@ class HeaderState:
 def header_line(state: HeaderState, width: int) -> Text:
     """The header at this width: items leave from the left of the right group, never mode and cost."""
     cost = "$ n/a" if state.cost is None else f"${state.cost:.2f}"
-    tokens = (
-        "" if state.tokens is None else f"{state.tokens / 1000:.1f}k" if state.tokens >= 1000 else str(state.tokens)
-    )
+    tokens = gauge(state.tokens, state.window, estimated=state.estimated)
+    percent = f"{100 * state.tokens / state.window:.0f}%" if state.tokens is not None and state.window else ""
     changed = f"±{state.changed}" if state.changed else ""
     where = [label(state.folder, max(8, width // 4)), label(state.branch, 24), changed]
     who = f"{state.model} · {state.provider}" if state.provider else state.model
     candidates = [
         (where, [label(who, 48), state.mode, tokens, cost]),
         (where, [label(state.model, 32), state.mode, tokens, cost]),
-        ([where[0], changed], [label(state.model, 20), state.mode, cost]),
+        ([where[0], changed], [label(state.model, 20), state.mode, percent, cost]),
+        ([where[0], changed], [state.mode, percent, cost]),
         ([where[0], changed], [state.mode, cost]),
         ([label(state.folder, 10)], [state.mode, cost]),
     ]

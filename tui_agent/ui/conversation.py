@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from itertools import takewhile
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.log import is_durable
-from tui_agent.core.types import ConfigError, RetryTick, StopReason, TextDelta
+from tui_agent.core.types import AgentError, RetryTick, StopReason, TextDelta
+from tui_agent.own_command import MARK, own_command
 from tui_agent.session import Session
+from tui_agent.workspace.images import named
 
 SLICE_SECONDS = 0.01
 """How long a flood of deltas may keep the event loop before keys and frames get their turn."""
@@ -42,6 +44,9 @@ class Conversation:
         self.phase: ev.Phase = ev.Phase("idle")
         self.since = time.monotonic()
         self.totals = fold.Totals()
+        self.meter = fold.Meter()
+        self.heard = time.monotonic()
+        """When the last event came."""
         self.retrying = False
         self.unsent: str | None = None
         """A message that got no answer at all: stopped before the first word, or the model was not reached."""
@@ -78,19 +83,27 @@ class Conversation:
         for event in self.session.events[self._shown :]:
             self._take(event)
 
+    async def _work(self, text: str) -> AsyncGenerator[ev.Event, None]:
+        """What a message asks for: a command of the person's own, or a run."""
+        if text.startswith(MARK):
+            return own_command(self.session, text.removeprefix(MARK))
+        names = named(text)
+        images = await asyncio.to_thread(self.session.attach, names) if names else ()
+        return self.session.run(text, images)
+
     async def _drive(self, text: str) -> None:
         self.unsent = None
         last = time.monotonic()
         try:
-            async with aclosing(self.session.run(text)) as events:
+            async with aclosing(await self._work(text)) as events:
                 async for event in events:
                     self._take(event)
                     if time.monotonic() - last > SLICE_SECONDS:
                         await asyncio.sleep(0)
                         last = time.monotonic()
-        except ConfigError as error:
+        except AgentError as error:
             self.unsent = text
-            self._take_notice(str(error))
+            self.note(str(error), "Not sent")
         finally:
             self.catch_up()  # an interrupted run recorded its ending without yielding it
             self._settle(text)
@@ -103,7 +116,11 @@ class Conversation:
 
     def _settle(self, text: str) -> None:
         self._enter(ev.Phase("idle"))
-        run = list(takewhile(lambda e: not isinstance(e, ev.UserSaid), reversed(self.session.events)))
+        run = (
+            []
+            if text.startswith(MARK)
+            else list(takewhile(lambda e: not isinstance(e, ev.UserSaid), reversed(self.session.events)))
+        )
         end = next((e for e in run if isinstance(e, ev.RunEnded)), None)
         stopped = end is not None and end.reason is StopReason.STOPPED
         failed = end is not None and end.reason is StopReason.FAILED
@@ -114,21 +131,20 @@ class Conversation:
             asyncio.get_running_loop().call_soon(self.send, following)
         self._changed()
 
-    def _take_notice(self, text: str) -> None:
-        self.session.log.append(ev.Notice(text))
+    def note(self, text: str, title: str = "") -> None:
+        """Say something to the person in the transcript; with a title as a card: something is wrong."""
+        self.session.log.append(ev.Notice(text, title=title))
         self.catch_up()
 
-    def note(self, text: str) -> None:
-        """Say something to the person in the transcript."""
-        self._take_notice(text)
-
     def _take(self, event: ev.Event | ev.Unknown) -> None:
+        self.heard = time.monotonic()
         if isinstance(event, TextDelta):  # the hot path: one hop to the transcript
             self._show(event)
             return
         if isinstance(event, ev.Unknown) or is_durable(event):
             self._shown += 1
             self.totals = fold.add(self.totals, event)
+            self.meter = fold.measure(self.meter, event)
         self._show(event)
         match event:
             case ev.Phase():

@@ -1,12 +1,12 @@
 """The screen for a person who has nothing configured: choose a model to work with, once.
 
-Nothing leaves the machine before a choice. A choice writes the user's config.toml: the endpoint, the
-model and the name of the key's variable, never the key.
+It looks for servers on this machine and for key variables by name; nothing else is asked before a choice. A choice
+writes the user's config.toml: the endpoint, the model and the name of the key's variable, never the key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -17,75 +17,125 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
+from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_agent.config import presets, save_profile
 from tui_agent.core.display import label, plain
+from tui_agent.core.profile import ModelInfo
 from tui_agent.core.types import AgentError, ConfigError
 from tui_agent.paths import tilde
 from tui_agent.ui.field import Field
-
-ListModels = Callable[[Mapping[str, Any]], Awaitable[Sequence[str]]]
-"""Ask a server for its models; raises AgentError with one sentence."""
+from tui_agent.ui.found import AGAIN_SECONDS, LOOK_SECONDS, Found, Look, Servers
+from tui_agent.ui.numbers import size
 
 DEMO = "demo"
 SERVER = "server"
+POLL_SECONDS = 2.0
+"""How often the screen looks for a server that the person was told how to start."""
+SHORT = ("ollama", "openai", "anthropic", "openrouter", "mistral")
+"""The presets that are offered where there is little room; the others follow below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The name of the profile to use, and a word about how it was tried."""
+
+    name: str
+    word: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One choice: `needs` is what it takes, `ready` whether that is there."""
+    """One choice: `needs` is what it takes or what it has, `found` what is there already."""
 
     id: str
     title: str
     needs: str
-    ready: bool
+    found: Found | None = None
 
 
-def rows(environment: Mapping[str, str]) -> list[Row]:
-    """The choices, those whose key is set first."""
-    vendors = [
-        Row(name, str(preset["title"]), str(preset["api_key_env"]), bool(environment.get(str(preset["api_key_env"]))))
-        for name, preset in presets().items()
-        if "api_key_env" in preset
+def rows(found: Sequence[Found]) -> list[Row]:
+    """The choices: what was found first, then what can be set up."""
+    there = [Row(f"found-{n}", _title(one), _has(one), one) for n, one in enumerate(found)]
+    names = {one.preset for one in found}
+    rest = [name for name, preset in presets().items() if "api_key_env" in preset or "get" in preset]
+    rest.sort(key=lambda name: name not in SHORT)
+    setup = [
+        Row(name, str(presets()[name]["title"]), str(presets()[name].get("api_key_env") or presets()[name]["get"]))
+        for name in rest
+        if name not in names
     ]
-    vendors.sort(key=lambda row: not row.ready)
-    server = Row(SERVER, "A server by its address", "Ollama, llama.cpp, vLLM, LM Studio, …", ready=True)
-    return [*vendors, server, Row(DEMO, "Look around with the demo model", "nothing", ready=True)]
+    other = [Row(SERVER, "Other server by its address", "LM Studio, llama.cpp, MLX, vLLM, …")]
+    return [
+        *there,
+        *setup[: len(SHORT)],
+        *other,
+        Row(DEMO, "Look around with the demo model", "nothing"),
+        *setup[len(SHORT) :],
+    ]
+
+
+def _title(one: Found) -> str:
+    title = str(presets()[one.preset]["title"]).partition(",")[0]
+    return f"{title}  {one.best.id}" if one.best else title
+
+
+def _has(one: Found) -> str:
+    """What was found, in words: a variable, or what the best model of a server can do."""
+    if one.variable:
+        return f"{one.variable} is set"
+    if one.fault:
+        return "answers, but not as it should"
+    if one.best is None:
+        return "running, no model installed"
+    if one.best.tools is False:
+        return "no tools: chat and review only"
+    window = one.best.window or one.best.most
+    parts = [f"{size(window)} context"] if window else []
+    parts += ["tools"] if one.best.tools else []
+    return ", ".join([*parts, "local and free"])
 
 
 def row_text(row: Row, number: int, width: int) -> Text:
     """One line of the list at this width."""
-    title = f"{number}  {row.title}"
+    sign = f"{number}  " if number < 10 else "   "
     text = Text(no_wrap=True, overflow="ellipsis")
     if width < 60:
-        text.append(label(title, width - 3))
+        text.append(label(sign + row.title, width - 3))
         return text
-    state = "found" if row.ready and row.needs.isupper() else ""
-    text.append(f"{title:<36}")
-    text.append(f"{row.needs:<24}", "" if row.ready else "dim")
-    text.append(state, "bold")
+    column = 44 if width >= 80 else 36
+    text.append(f"{label(sign + row.title, column - 2):<{column}}", "bold" if row.found else "")
+    text.append(label(row.needs, width - column - 2), "" if row.found else "dim")
     return text
 
 
-class FirstRun(ModalScreen[str | None]):
-    """Returns the name of the profile that was written, "demo", or None when the person leaves."""
+class FirstRun(ModalScreen[Chosen | None]):
+    """Returns the profile that was written, the demo, or None when the person leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back"),
         Binding("ctrl+c,ctrl+q", "leave"),
+        Binding("r", "look", show=False),
+        Binding("m", "other_model", show=False),
         *(Binding(str(n), f"number({n})", show=False) for n in range(1, 10)),
     ]
 
-    def __init__(self, config_file: Path, environment: Mapping[str, str], list_models: ListModels) -> None:
+    def __init__(self, config_file: Path, environment: Mapping[str, str], servers: Servers, look: Look) -> None:
         super().__init__()
         self._file = config_file
         self._environment = environment
-        self._list_models = list_models
+        self._servers = servers
+        self._look = look
         self._step: Literal["choose", "address", "model"] = "choose"
         self._profile = ""
         self._table: dict[str, Any] = {}
+        self._found: Sequence[Found] | None = None
+        self._rows: list[Row] = []
+        self._models: list[str] = []
+        self._source: Found | None = None
+        self._poll: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Head, list, one field, a word below, the keys."""
@@ -97,59 +147,117 @@ class FirstRun(ModalScreen[str | None]):
         yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
-        """Start with the choices."""
+        """Start with the choices, and look around."""
         self.query_one(Input).cursor_blink = False
+        self._poll = self.set_interval(POLL_SECONDS, lambda: self.look(LOOK_SECONDS), pause=True)
         self.show_choices()
+        self.look(LOOK_SECONDS)
 
     def on_resize(self) -> None:
         """Draw the rows for the new width."""
         if self._step == "choose" and self.is_mounted:
+            self.show_choices(keep=True)
+
+    # -------------------------------------------------------------- looking
+
+    def action_look(self) -> None:
+        """R: look again, with more patience."""
+        if self._step == "choose":
+            self._found = None
             self.show_choices()
+            self.look(AGAIN_SECONDS)
+
+    @work(exclusive=True, group="look")
+    async def look(self, seconds: float) -> None:
+        """Find what is on this machine; the choices change only when that did."""
+        found = list(await self._look(self._environment, self._servers.network, seconds))
+        if found != self._found:
+            self._found = found
+            if self._step == "choose" and self._stands:
+                self.show_choices()
+
+    @property
+    def _stands(self) -> bool:
+        """Whether all widgets are there: not while the screen is taken down, when an answer may still come."""
+        return len(self.query("#head, #choices, #field, #note, #keys")) == 5
 
     # -------------------------------------------------------------- steps
 
-    def show_choices(self, note: str = "") -> None:
+    def show_choices(self, note: str = "", *, keep: bool = False) -> None:
         """Step one: what to work with."""
         self._step = "choose"
-        found = rows(self._environment)
+        if self._poll is not None and not note:
+            self._poll.pause()
+        choices = self.query_one(OptionList)
+        choices.styles.max_height = max(4, self.size.height - 14)
+        today = choices.highlighted if keep else None
+        self._rows = rows(self._found or ())
         width = min(100, self.size.width) - 6
+        options: list[Option] = []
+        first = next((n for n, row in enumerate(self._rows) if row.found is None), 0)
+        for number, row in enumerate(self._rows):
+            if number == first and first:
+                options.append(Option(Text("SET UP ONE OF THESE", "dim"), disabled=True))
+            options.append(Option(row_text(row, number + 1, width), id=row.id))
+        if first:
+            options.insert(0, Option(Text("FOUND ON THIS MACHINE", "dim"), disabled=True))
         self.fill(
-            "Welcome. Choose a model to work with.\nNothing has left this machine.",
-            [Option(row_text(row, n, width), id=row.id) for n, row in enumerate(found, 1)],
+            f"{'Welcome. Choose a model to work with.' if width >= 40 else 'Welcome. Choose a model.'}\n{self._asked()}",
+            options,
             field=None,
             note=note
             or "Keys are read from the variable each time. They are never written to disk.\n"
             f"Config will be {plain(tilde(self._file, self._environment), 'path')}",
-            keys="↑↓ choose   Enter continue   Esc quit",
+            keys="↑↓ choose   Enter use   M other model   R look again   Esc quit"
+            if self.size.width >= 64
+            else "↑↓  Enter use  R again  Esc quit",
         )
+        if today is not None:
+            choices.highlighted = today
+
+    def _asked(self) -> str:
+        if outside := self._servers.outside():
+            return f"Asked so far: {', '.join(outside)}"
+        if self._found is None:
+            return "Nothing has left this machine. Looking for servers on it …"
+        if self._found:
+            return "Nothing has left this machine."
+        if self.size.width < 64:
+            return "Nothing was sent. Found: no key, no local server."
+        return "Nothing has left this machine. Found: no key variable, no server on 11434, 1234, 8080, 8000."
 
     def show_address(self, note: str = "") -> None:
         """Step two for a server: where it is."""
         self._step = "address"
+        remote = (
+            "You are connected by ssh: 127.0.0.1 is the remote machine."
+            if "SSH_CONNECTION" in self._environment
+            else ""
+        )
         self.fill(
             "Where is the server?",
             [],
             field=("http://127.0.0.1:8080/v1", "an address that ends in /v1, as a rule"),
-            note=note or "Over ssh, 127.0.0.1 is the remote machine.",
+            note=note or remote or "The address of its API, as the server prints it when it starts.",
             keys="Enter continue   Esc back",
         )
 
-    def show_models(self, models: Sequence[str], note: str = "") -> None:
+    def show_models(self, models: Sequence[ModelInfo], note: str = "") -> None:
         """The last step: which model."""
         self._step = "model"
+        self._models = [model.id for model in models]
         self.fill(
             f"Which model of {self._profile}?",
-            [Option(Text(label(model, 70)), id=f"model-{n}") for n, model in enumerate(models)],
+            [Option(Text(label(model.id, 70)), id=f"model-{n}") for n, model in enumerate(models)],
             field=("", "or type its name"),
             note=note,
             keys="↑↓ choose   Enter take it   Tab list or field   Esc back",
         )
-        self._models = list(models)
 
     def fill(self, head: str, options: list[Option], *, field: tuple[str, str] | None, note: str, keys: str) -> None:
         """Put one step on the screen."""
         self.query_one("#head", Static).update(Text(head, "bold"))
-        self.query_one("#note", Static).update(Text(note, "dim"))
+        self.say(note)
         self.query_one("#keys", Static).update(Text(" " + keys, "dim", no_wrap=True, overflow="ellipsis"))
         choices, entry = self.query_one(OptionList), self.query_one(Input)
         choices.clear_options().add_options(options)
@@ -158,18 +266,22 @@ class FirstRun(ModalScreen[str | None]):
         if field is not None:
             entry.value, entry.placeholder = field
         if options:
-            choices.highlighted = 0
+            choices.highlighted = next(n for n, option in enumerate(options) if not option.disabled)
             choices.focus()
         else:
             entry.focus()
+
+    def say(self, note: str, style: str = "dim") -> None:
+        """The word below the list."""
+        self.query_one("#note", Static).update(Text(note, style))
 
     # -------------------------------------------------------------- keys
 
     def action_number(self, number: int) -> None:
         """A digit takes the row with that number."""
-        choices = self.query_one(OptionList)
-        if self._step == "choose" and number <= choices.option_count:
-            choices.highlighted = number - 1
+        if self._step == "choose" and number <= len(self._rows):
+            choices = self.query_one(OptionList)
+            choices.highlighted = choices.get_option_index(self._rows[number - 1].id)
             choices.action_select()
 
     def action_back(self) -> None:
@@ -177,11 +289,24 @@ class FirstRun(ModalScreen[str | None]):
         if self._step == "choose":
             self.dismiss(None)
         else:
+            self.workers.cancel_group(self, "server")
             self.show_choices()
 
     def action_leave(self) -> None:
         """Leave without a choice."""
         self.dismiss(None)
+
+    def action_other_model(self) -> None:
+        """M on something that was found: choose among its models."""
+        option = self.query_one(OptionList).highlighted_option
+        row = next((row for row in self._rows if option is not None and row.id == option.id), None)
+        if self._step != "choose" or row is None or (found := row.found) is None:
+            return
+        self._take(found)
+        if found.models:
+            self.show_models(found.models)
+        else:
+            self.look_up(offer=False)
 
     @on(OptionList.OptionSelected)
     def chosen(self, event: OptionList.OptionSelected) -> None:
@@ -190,21 +315,50 @@ class FirstRun(ModalScreen[str | None]):
         if self._step == "model":
             self.finish(self._models[event.option_index])
             return
-        choice = event.option_id or ""
-        if choice == DEMO:
-            self.dismiss(DEMO)
-        elif choice == SERVER:
-            self._profile, self._table = "local", {"type": "openai"}
+        row = next(row for row in self._rows if row.id == event.option_id)
+        if row.found is not None:
+            self._use(row.found)
+        elif row.id == DEMO:
+            self.dismiss(Chosen(DEMO))
+        elif row.id == SERVER:
+            self._profile, self._table, self._source = "local", {"type": "openai"}, None
             self.show_address()
         else:
-            variable = str(presets()[choice]["api_key_env"])
-            if not self._environment.get(variable):
-                self.show_choices(
-                    f"{variable} is not set in this shell. Leave with Esc, then:\n  export {variable}=…\nand start again."
-                )
-                return
-            self._profile, self._table = choice, {"type": choice, "api_key_env": variable}
-            self.look_up()
+            self._explain(row)
+
+    def _use(self, found: Found) -> None:
+        """Something that was found was taken: a server's best model at once, a key after it was tried."""
+        preset = presets()[found.preset]
+        self._take(found)
+        if found.fault:
+            self.say(f"{plain(found.fault)}\nMend it and press R.", "bold")
+        elif found.variable:
+            self.look_up(offer=True)
+        elif found.best is not None:
+            self.finish(found.best.id)
+        else:
+            self._wait(f"It has no model. In another terminal:\n  {preset.get('get', 'load a model')}")
+
+    def _take(self, found: Found) -> None:
+        self._profile, self._table, self._source = found.preset, dict(found.table), found
+
+    def _explain(self, row: Row) -> None:
+        """What to do for a choice that is not there yet."""
+        preset = presets()[row.id]
+        if "get" in preset:
+            self._wait(f"Install it, then in another terminal:\n  {preset['start']}\n  {preset['get']}")
+            return
+        self.say(
+            f"{row.needs} is not set in this shell.\nEsc, export {row.needs}=…, start again.\n"
+            f"Keys: {preset['key_page']}",
+            "bold",
+        )
+
+    def _wait(self, words: str) -> None:
+        """Say what to start, and look for it until it is there."""
+        self.say(f"{words}\nThis screen looks for it every {POLL_SECONDS:g} seconds.", "bold")
+        if self._poll is not None:
+            self._poll.resume()
 
     @on(Input.Submitted)
     def entered(self, event: Input.Submitted) -> None:
@@ -218,24 +372,51 @@ class FirstRun(ModalScreen[str | None]):
                 self.show_address("An address starts with http:// or https://")
                 return
             self._table["endpoint"] = value.rstrip("/")
-            self.look_up()
+            self.look_up(offer=False)
 
-    @work(exclusive=True)
-    async def look_up(self) -> None:
-        """Ask the server for its models."""
-        self.query_one("#note", Static).update(Text("asking the server for its models …", "dim"))
+    # -------------------------------------------------------------- asking the server
+
+    @work(exclusive=True, group="server")
+    async def look_up(self, *, offer: bool) -> None:
+        """Ask the server for its models; with `offer` take the one that is suggested, once it has answered."""
+        variable = self._table.get("api_key_env", "")
+        self.say(f"asking the server for its models{f' with {variable}' if variable else ''} …")
         try:
-            models = await self._list_models(self._table)
+            models = await self._servers.models(self._table)
+            best = suggested(self._profile, models) if offer else None
+            if best is not None:
+                seconds = await self._servers.verify({**self._table, "model": best})
+                if self._stands:
+                    self.finish(best, f"{self._profile}/{best} works, {seconds * 1000:.0f} ms.")
+                return
         except AgentError as error:
-            self.show_models([], f"{plain(str(error))}\nType the model's name, or go back with Esc.")
+            if not self._stands:
+                return
+            if variable:
+                self.show_choices(f"{plain(str(error))}\nNothing was written. R looks again.")
+            else:
+                self.show_models([], f"{plain(str(error))}\nType the model's name, or go back with Esc.")
             return
-        self.show_models(models, "" if models else "The server lists no models. Type a name.")
+        if self._stands:
+            self.show_models(models, "" if models else "The server lists no models. Type a name.")
 
-    def finish(self, model: str) -> None:
+    def finish(self, model: str, word: str = "") -> None:
         """Write the profile and leave."""
+        table = self._source.ready_table(model) if self._source else {**self._table, "model": model}
         try:
-            save_profile(self._file, self._profile, {**self._table, "model": model})
+            save_profile(self._file, self._profile, table)
         except ConfigError as error:
-            self.query_one("#note", Static).update(Text(plain(str(error)), "bold"))
+            self.say(plain(str(error)), "bold")
             return
-        self.dismiss(self._profile)
+        self.dismiss(Chosen(self._profile, word))
+
+
+def suggested(preset: str, models: Sequence[ModelInfo]) -> str | None:
+    """The model to begin with: the first suggestion that the server has, by its name or with a date behind it."""
+    names = [model.id for model in models]
+    for wish in presets().get(preset, {}).get("suggest", ()):
+        if wish in names:
+            return str(wish)
+        if dated := [name for name in names if name.startswith(f"{wish}-2")]:
+            return max(dated)
+    return None

@@ -20,7 +20,7 @@ from textual.widgets import Static
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.types import AgentError, ApprovalRequest, ConfigError, Decision
-from tui_agent.modes import following, mode
+from tui_agent.modes import AUTO, following, mode
 from tui_agent.ui.actions import ACTIONS, BY_SLASH
 from tui_agent.ui.approval import ask_on_screen
 from tui_agent.ui.attention import Attention
@@ -37,6 +37,9 @@ from tui_agent.ui.tree import FileTree
 
 AGAIN_SECONDS = 2.0
 """How long "again to quit" and "again to stop" stand."""
+
+SILENT_SECONDS = 20.0
+"""How long a stream may be silent before the footer says so."""
 
 Handler = Callable[[str], None]
 """Carries out an action; the argument is what stood behind a slash command."""
@@ -80,6 +83,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self._dialog = ""
         self.looks = Looks()
         self.attention = Attention(self._send, lambda: self.app.app_focus)
+        self.confirmed: Callable[[], object] | None = None
+        """What the word "yes", if it is sent next, confirms."""
         self._ticker: Timer | None = None
         self.handlers: dict[str, Handler] = {
             "ui.interrupt": self.interrupt,
@@ -172,10 +177,13 @@ class MainScreen(Screen[None], inherit_bindings=False):
             mode=conversation.session.mode.name,
             model=(profile.model or "") if profile else "no model",
             provider=profile.name if profile else "",
-            tokens=conversation.totals.usage.input_tokens and _sum(conversation.totals),
+            tokens=conversation.meter.tokens,
+            window=conversation.session.window,
+            estimated=conversation.meter.estimated,
             cost=conversation.totals.cost,
         )
         self._header.state = self.header
+        self._header.set_class(conversation.session.mode is AUTO, "-auto")
         if conversation.unsent is not None and not self.composer.text:
             self.composer.load(conversation.unsent)
             conversation.unsent = None
@@ -194,7 +202,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
         elif conversation is None:
             phase = "" if self.is_current else "a question first"
         elif conversation.working:
-            phase = phase_words(conversation.phase, time.monotonic() - conversation.since)
+            now = time.monotonic()
+            phase = phase_words(conversation.phase, now - conversation.since, now - conversation.heard)
             stop = "Esc stop" if self.retrying else "Ctrl+C stop"
             hints = (stop, "Enter queue", "Ctrl+J new line", "F2 commands")
         else:
@@ -245,9 +254,13 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def submitted(self, event: Composer.Submitted) -> None:
         """A message or a slash command was sent."""
         event.stop()
+        confirmed, self.confirmed = self.confirmed, None
+        if confirmed is not None and event.text.strip().lower() == "yes":
+            confirmed()
+            return
         word, _, argument = event.text.strip().partition(" ")
         if word.startswith("/") and "/" not in word[1:] and "\n" not in word:
-            action = BY_SLASH.get(word)
+            action = BY_SLASH.get(word.lower())
             if action is None:
                 self.composer.load(event.text)
                 self.notify(f"There is no command {word}. F2 lists them.", markup=False)
@@ -430,12 +443,10 @@ def _nothing(_: object) -> None:
     """A question does not care whether the composer could use a key."""
 
 
-def _sum(totals: fold.Totals) -> int:
-    return (totals.usage.input_tokens or 0) + (totals.usage.output_tokens or 0)
-
-
-def phase_words(phase: ev.Phase, seconds: float) -> str:
-    """What goes on, in words, with its seconds from the third on."""
+def phase_words(phase: ev.Phase, seconds: float, silent: float = 0.0) -> str:
+    """What goes on, in words, with its seconds from the third on; `silent` is how long no bytes came."""
+    if phase.name == "streaming" and silent >= SILENT_SECONDS:
+        return f"no data for {silent:.0f}s"
     words = {
         "waiting": "waiting for the model",
         "streaming": "streaming",

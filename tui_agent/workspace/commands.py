@@ -20,11 +20,11 @@ from tui_agent.workspace.committed import PREFIX, Tracked, tracked
 from tui_agent.workspace.files import Disk, sha256
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.receipts import UNKNOWN
-from tui_agent.workspace.running import Run
+from tui_agent.workspace.running import Commands
 
 
 async def execute(
-    disk: Disk, memory: Memory, run: Run, effect: RunArgv | RunScript, emit: Emit
+    disk: Disk, memory: Memory, run: Commands, effect: RunArgv | RunScript, emit: Emit, *, network: bool = False
 ) -> tuple[CommandResult | None, tuple[FileChange, ...]]:
     """Run a command in the workspace and compare the files before and after.
 
@@ -35,7 +35,7 @@ async def execute(
     before, clean = await asyncio.to_thread(_prepare, disk, memory)
     result: CommandResult | None = None
     with contextlib.suppress(asyncio.CancelledError):  # the runner passes it on when everything is gone
-        result = await run(argv, cwd=Path(disk.anchor.root), timeout=effect.timeout, emit=emit)
+        result = await run(argv, cwd=Path(disk.anchor.root), timeout=effect.timeout, emit=emit, network=network)
     return result, await asyncio.to_thread(_changes, disk, memory, before, clean)
 
 

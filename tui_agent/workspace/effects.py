@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tui_agent.core.diff import apply_hunks, diff, unified
+from tui_agent.core.policy import AUTO_RULE, needs_network
 from tui_agent.core.types import (
     ApprovalRequest,
     Decision,
@@ -43,7 +44,7 @@ from tui_agent.workspace.files import Disk, Saved, sha256, stale
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.paths import Place, reason
 from tui_agent.workspace.receipts import UNKNOWN, Restore, plan
-from tui_agent.workspace.running import Run
+from tui_agent.workspace.running import Commands, Run
 
 T = TypeVar("T")
 _LONGEST_DIFF = 20_000
@@ -53,11 +54,16 @@ _PASSWORD = re.compile(r"(://[^/\s:@]*:)[^@\s/]+@")
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Carries out effects in one workspace. `line_numbers`: reads carry them. `new_id` names receipts."""
+    """Carries out effects in one workspace.
+
+    `run` starts our own helpers, `confined` what the model asked for. `line_numbers`: reads carry them. `new_id`
+    names receipts.
+    """
 
     disk: Disk
     memory: Memory
     run: Run
+    confined: Commands
     line_numbers: bool
     new_id: Callable[[], str]
 
@@ -200,7 +206,8 @@ class Effects:
         self, request: ApprovalRequest, effect: RunArgv | RunScript, decision: Decision, emit: Emit
     ) -> Outcome:
         started = time.monotonic()
-        result, changed = await execute(self.disk, self.memory, self.run, effect, emit)
+        network = needs_network(request.policy) and not decision.by.startswith(AUTO_RULE)
+        result, changed = await execute(self.disk, self.memory, self.confined, effect, emit, network=network)
         receipt = Receipt(
             id=self.new_id(),
             call_id=request.call.id,
@@ -210,6 +217,7 @@ class Effects:
             duration=result.duration if result else time.monotonic() - started,
             by=decision.by,
             changed=changed,
+            sandbox=result.sandbox if result else "",
         )
         if result is None:
             return Outcome(

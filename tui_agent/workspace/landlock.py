@@ -1,6 +1,6 @@
 """The small program that confines itself with Landlock and then becomes the command.
 
-It runs on its own: `python -I -S landlock.py WRITABLE… -- PROGRAM ARGUMENT…`. Landlock is inherited and cannot be
+It runs on its own: `python -I -S landlock.py [--network] WRITABLE… -- PROGRAM ARGUMENT…`. Landlock is inherited and cannot be
 taken off again. It stops: writing outside the given folders, TCP, signals and abstract sockets to processes
 outside. It cannot stop: reading, chmod and the like, UDP, sockets with a path, nor protect a file inside a
 writable folder. What of it the kernel knows depends on its `abi`.
@@ -16,6 +16,9 @@ import sys
 ABI_TRUNCATE = 3
 ABI_TCP = 4
 ABI_SCOPE = 6
+
+NETWORK = "--network"
+"""Leaves TCP as it is."""
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every architecture
 _PR_SET_NO_NEW_PRIVS = 38
@@ -46,7 +49,7 @@ def abi() -> int:
         return 0
 
 
-def restrict(writable: list[str]) -> None:
+def restrict(writable: list[str], *, network: bool = False) -> None:
     """Confine this thread and all its children to come.
 
     Raises:
@@ -54,7 +57,7 @@ def restrict(writable: list[str]) -> None:
     """
     version = abi()
     write = _WRITE | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= ABI_TRUNCATE else 0)
-    tcp = 0b11 if version >= ABI_TCP else 0  # bind and connect, and no rule that allows a port
+    tcp = 0b11 if version >= ABI_TCP and not network else 0  # bind and connect, and no rule that allows a port
     scope = 0b11 if version >= ABI_SCOPE else 0  # abstract sockets and signals
     size = 8 if version < ABI_TCP else 16 if version < ABI_SCOPE else 24
     attributes = struct.pack("QQQ", write, tcp, scope)[:size]
@@ -76,7 +79,8 @@ def main(arguments: list[str]) -> None:
     split = arguments.index("--")
     program = arguments[split + 1 :]
     try:
-        restrict(arguments[:split])
+        network = arguments[0] == NETWORK
+        restrict(arguments[network:split], network=network)
     except OSError as error:
         sys.exit(_failure(f"the sandbox cannot be set up: {error.strerror}", 126))
     try:

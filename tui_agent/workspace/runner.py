@@ -62,7 +62,8 @@ class CommandResult:
     `exit_code` is None when it was not started, or was ended by the limit; 128 + N when a signal N ended it.
     `output` is standard output and error as they came; of more than `max_output` bytes the head and the tail, with
     a line between them that counts what was left out. `duration` is in seconds. `error` is one sentence that says
-    why it could not be started. `killed` holds the pids of processes it left that had to be ended.
+    why it could not be started. `killed` holds the pids of processes it left that had to be ended. `sandbox` is the
+    kind that it ran in ("none": in none, "": nobody asked for one), `remarks` are sentences on what that did.
     """
 
     exit_code: int | None
@@ -73,6 +74,8 @@ class CommandResult:
     signal: int | None = None
     killed: tuple[int, ...] = ()
     total_bytes: int = 0
+    sandbox: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 # ------------------------------------------------------------------ environment
@@ -106,6 +109,15 @@ def child_environment(
     entries = passed.get("PATH", _FALLBACK_PATH).split(os.pathsep)
     kept = [e for e in entries if e.startswith("/") and not (workspace is not None and _is_inside(e, workspace))]
     return passed | {"PATH": os.pathsep.join(kept) or _FALLBACK_PATH} | _MARKERS
+
+
+def for_program(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """The variables with what this program needs besides: a git is disarmed."""
+    if not git.is_git(argv):
+        return dict(env)
+    # a git that lies in the folder itself (an environment, say) is the folder's, not the person's
+    entries = [e for e in env.get("PATH", _FALLBACK_PATH).split(os.pathsep) if not _is_inside(e, cwd)]
+    return {**env, **git.environment(argv, str(cwd)), "PATH": os.pathsep.join(entries) or _FALLBACK_PATH}
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -258,11 +270,7 @@ async def run(
     if not argv or not argv[0]:
         return result(error="The command is empty.")
     mark = random_source.token_hex(8)
-    environment = {**(child_environment(os.environ) if env is None else env), RUN_MARK: mark}
-    if git.is_git(argv):
-        # a git that lies in the folder itself (an environment, say) is the folder's, not the person's
-        entries = [e for e in environment.get("PATH", _FALLBACK_PATH).split(os.pathsep) if not _is_inside(e, cwd)]
-        environment |= {**git.environment(argv, str(cwd)), "PATH": os.pathsep.join(entries) or _FALLBACK_PATH}
+    environment = {**for_program(argv, cwd, child_environment(os.environ) if env is None else env), RUN_MARK: mark}
     try:
         request = supervisor.encode_request(argv, str(cwd), environment)
         child = _Child(request, output, mark)
@@ -417,6 +425,15 @@ def _sweep(mark: str) -> tuple[int, ...]:
             break
         time.sleep(0.005)  # one that forks or execs just now shows no environment for a moment
     return tuple(sorted(killed))
+
+
+def missing(program: str, cwd: Path, env: Mapping[str, str]) -> str | None:
+    """Why a program could not be started here, in one sentence, without starting it; None when it could."""
+    places = [str(cwd)] if "/" in program else env.get("PATH", os.defpath).split(os.pathsep)
+    found = [path for place in places if _file_type(path := Path(place, program)) is not None]
+    if any(path.is_file() and os.access(path, os.X_OK) for path in found):
+        return None
+    return _why(program, cwd, env, "exec", errno.EACCES if found else errno.ENOENT)
 
 
 def _why(program: str, cwd: Path, env: Mapping[str, str], stage: str, number: int) -> str:

@@ -27,6 +27,9 @@ Kind: TypeAlias = Literal["bwrap", "landlock", "none"]
 PROTECTED = (".git/config", ".git/hooks", ".git/info", ".tui_agent")
 """What no command may change inside the workspace: it would run code, or widen rights, later."""
 
+COVERED = (Path("/tmp"), Path("/run"))  # noqa: S108 - the places themselves
+"""Where bwrap shows a command only its own files."""
+
 _PROBE_SECONDS = 5.0
 _MAX_REMEMBERED = 16_000_000
 
@@ -45,20 +48,23 @@ class Sandbox:
         *,
         workspace: Path,
         writable: Iterable[Path] = (),
+        needed: Iterable[Path] = (),
         hidden: Iterable[Path] = (),
         network: bool = False,
     ) -> list[str]:
         """Return the words that run `argv` confined: writes only in the workspace and in `writable`, which must exist.
 
-        What is `hidden` cannot be read and `network` stays off unless asked for (bwrap). Under landlock TCP is
-        always off and there is no private /tmp: pass a folder as `writable` and as TMPDIR.
+        What is `needed` can be read although it lies where only the command's own files would be seen (/tmp). What is
+        `hidden` cannot be read (bwrap). `network` stays off unless asked for. Under landlock there is no private
+        /tmp: pass a folder as `writable` and as TMPDIR.
         """
         folders = [str(path) for path in (workspace, *writable)]
         match self.kind:
             case "bwrap":
-                return [self.program, *_bwrap_options(workspace, folders, hidden, network=network), "--", *argv]
+                return [self.program, *_bwrap_options(workspace, folders, needed, hidden, network=network), "--", *argv]
             case "landlock":
-                return [sys.executable, "-I", "-S", landlock.__file__, *folders, "--", *argv]
+                opened = [landlock.NETWORK] if network else []
+                return [sys.executable, "-I", "-S", landlock.__file__, *opened, *folders, "--", *argv]
             case "none":
                 return list(argv)
 
@@ -85,13 +91,18 @@ class Sandbox:
                 return ("everything the person may do",)
 
 
-def _bwrap_options(workspace: Path, folders: list[str], hidden: Iterable[Path], *, network: bool) -> Iterator[str]:
+def _bwrap_options(
+    workspace: Path, folders: list[str], needed: Iterable[Path], hidden: Iterable[Path], *, network: bool
+) -> Iterator[str]:
     """Whole disk read-only, given folders writable, own /tmp, processes and network; ends with its parent."""
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp")  # noqa: S108
     if not network:
         yield "--unshare-net"
         if Path("/run").is_dir():
             yield from ("--tmpfs", "/run")  # the sockets of docker, dbus, systemd; with a network, names need it
+    for path in needed:
+        if any(path.is_relative_to(place) and path != place for place in COVERED) and path.exists():
+            yield from ("--ro-bind", str(path), str(path))
     for folder in folders:
         yield from ("--bind", folder, folder)
     if (workspace / ".git").is_dir():
@@ -150,7 +161,11 @@ class _Entry:
     content: bytes = b""
 
 
-def remember(workspace: Path) -> Mapping[Path, _Entry]:
+Remembered: TypeAlias = Mapping[Path, _Entry]
+"""What stood at the protected names."""
+
+
+def remember(workspace: Path) -> Remembered:
     """Return what stands at the protected names now.
 
     Raises:
@@ -180,7 +195,7 @@ def remember(workspace: Path) -> Mapping[Path, _Entry]:
     return found
 
 
-def restore(workspace: Path, before: Mapping[Path, _Entry]) -> tuple[str, ...]:
+def restore(workspace: Path, before: Remembered) -> tuple[str, ...]:
     """Put the protected names back as they were; returns the paths that a command had changed, sorted.
 
     Raises:

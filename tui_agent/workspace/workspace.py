@@ -17,6 +17,7 @@ from typing import Any
 
 from tui_agent.core import policy
 from tui_agent.core.types import (
+    OWN_COMMAND,
     ApprovalRequest,
     Ask,
     Decision,
@@ -46,7 +47,7 @@ from tui_agent.workspace.files import Disk, check_writable, sha256
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.paths import Anchor, Place, not_regular
 from tui_agent.workspace.receipts import Blobs, Restore
-from tui_agent.workspace.running import Run, default_run
+from tui_agent.workspace.running import Commands, Run, Unconfined, default_run
 
 _SHORT = 8000
 """Bytes of a file that a model can well send whole."""
@@ -57,8 +58,9 @@ class Workspace:
 
     `permissions` is the policy in force; assign it to change the mode. `blobs` is the session's folder for copies of
     file contents (in memory without one), `temporary` a folder that outlives the session and remembers
-    files being written. `own` are files and folders of the product that no tool writes. `tools` names the enabled ones. `numbers`: reads carry line numbers. `command_timeout` is
-    in seconds. Raises `OSError` when `root` is no folder.
+    files being written. `own` are files and folders of the product that no tool writes. `tools` names the enabled
+    ones. `numbers`: reads carry line numbers. `command_timeout` is in seconds. `run` starts our own helpers, `commands`
+    what the model asks for (without it `run` does, unconfined). Raises `OSError` when `root` is no folder.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Workspace:
         blobs: Path | None = None,
         temporary: Path | None = None,
         run: Run = default_run,
+        commands: Commands | None = None,
         tools: Iterable[str] = tuple(TOOLS),
         command_timeout: float = 120.0,
         numbers: bool = True,
@@ -86,7 +89,8 @@ class Workspace:
         self._disk = Disk(self._anchor, temporary, reach)
         self._memory = Memory(Blobs(blobs, reach=reach))
         self._prefix, self._count = os.urandom(4).hex(), itertools.count(1)
-        self._effects = Effects(self._disk, self._memory, run, numbers, self.new_id)
+        self._run, self._commands = run, commands or Unconfined(run)
+        self._effects = Effects(self._disk, self._memory, run, self._commands, numbers, self.new_id)
         self._complete: set[str] = set()
         self._unseen_edits = False
         self._failed: Counter[str] = Counter()
@@ -105,7 +109,12 @@ class Workspace:
 
     async def prepare(self, call: ToolCall, earlier: tuple[ApprovalRequest, ...] = ()) -> ApprovalRequest | Outcome:
         """Check a call and compute what it would do, on top of the `earlier` pending requests of its batch."""
-        return await off_loop(lambda: self._prepare(call, earlier))
+        prepared = await off_loop(lambda: self._prepare(call, earlier))
+        if isinstance(prepared, ApprovalRequest) and isinstance(prepared.effect, RunArgv | RunScript):
+            await self._commands.ready()
+            where = self._commands.words(network=policy.needs_network(prepared.policy))
+            return replace(prepared, where=where)
+        return prepared
 
     def _prepare(self, call: ToolCall, earlier: tuple[ApprovalRequest, ...]) -> ApprovalRequest:
         tool = find(call, self._tools)
@@ -198,11 +207,32 @@ class Workspace:
 
         Once an edit was allowed unasked, the folder may hold code that nobody saw: for the rest of its batch, too.
         """
-        unseen = self._unseen_edits or self.permissions.unseen_edits
-        verdict = policy.decide(request.policy, replace(self.permissions, unseen_edits=unseen))
+        verdict = self._verdict(request.policy)
         if isinstance(request.effect, WriteBytes) and verdict.permission == "allow":
             self._unseen_edits = True
         return verdict
+
+    def _verdict(self, request: PolicyRequest) -> Verdict:
+        unseen = self._unseen_edits or self.permissions.unseen_edits
+        sandbox = self.permissions.sandbox or self._commands.working
+        return policy.decide(request, replace(self.permissions, unseen_edits=unseen, sandbox=sandbox))
+
+    async def explain(self, call: str) -> Verdict:
+        """What would be said to a call now: a tool with its path ("write_file src/a.py"), or else a command."""
+        await self._commands.ready()
+        name, _, path = call.strip().partition(" ")
+        tool = TOOLS.get(name)
+        if tool is None or tool.permission == "run":
+            return self._verdict(PolicyRequest("run_command", "run", command=call.strip()))
+        if "path" not in tool.spec.parameters["properties"]:
+            return self._verdict(PolicyRequest(name, tool.permission))
+        try:
+            place = self._anchor.resolve(path.strip() or ".")
+        except ToolError as error:
+            return Verdict("deny", str(error), tool.permission)
+        if tool.changes_file and place.no_write:
+            return Verdict("deny", f"{place.named}: {place.no_write}", tool.permission)
+        return self._verdict(PolicyRequest(name, tool.permission, path=place.path, floors=place.floors))
 
     async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
         """Carry out an approved request after comparing its base again, or say why it was not."""
@@ -219,6 +249,18 @@ class Workspace:
         if outcome.receipt is not None and outcome.receipt.unseen:
             self._unseen_edits = True  # from here on nobody saw what may run
         return outcome
+
+    def own(self, script: str) -> ApprovalRequest:
+        """A command that the person typed: nobody has to be asked about it."""
+        call = ToolCall(self.new_id(), OWN_COMMAND, {"script": script})
+        effect = RunScript(script, self._timeout)
+        asked = PolicyRequest("run_shell", "shell", command=script)
+        return ApprovalRequest(self.new_id(), call, effect, asked, f"{OWN_COMMAND}  {script}")
+
+    async def commit_own(self, request: ApprovalRequest, emit: Emit) -> Outcome:
+        """Carry out a command of the person's own, in no sandbox."""
+        effects = replace(self._effects, confined=Unconfined(self._run))
+        return await effects.carry_out(request, Decision(request.id, "yes", by="person"), emit)
 
     async def call(self, name: str, arguments: object) -> Outcome:
         """A batch of one: prepare, decide, ask when the policy says so, commit."""

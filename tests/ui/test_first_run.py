@@ -1,0 +1,342 @@
+"""The first start by its keys: what is found, what is asked, what is written, and what is not."""
+
+from __future__ import annotations
+
+import socket
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ui.looking import CANARY, Fake, first_run, nothing, serving, text_of, until
+from tui_agent.config import presets
+from tui_agent.core.profile import ModelInfo
+from tui_agent.providers.network import Network
+from tui_agent.ui.app import AgentApp
+from tui_agent.ui.first_run import FirstRun, suggested
+from tui_agent.ui.found import Found, best_of, keys, look_around
+
+SSE = (
+    b'data: {"choices": [{"index": 0, "delta": {"content": "ok"}, "finish_reason": null}]}\n\n'
+    b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+)
+SHOW = {"capabilities": ["completion", "tools"], "model_info": {"q.context_length": 262144}}
+TAGS = {"models": [{"name": "qwen3-coder:30b", "size": 18_000}, {"name": "gemma:2b", "size": 2_000}]}
+
+
+def ollama(**answers: Any) -> Fake:
+    fake = Fake({"/api/tags": (200, TAGS), "/api/show": (200, SHOW), "/api/ps": (200, {"models": []})})
+    fake.answers.update({f"/api/{name}": answer for name, answer in answers.items()})
+    return fake
+
+
+@pytest.fixture
+def only(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Put the presets' servers on other ports: what really runs on this machine must not count."""
+
+    def place(**endpoints: str) -> None:
+        free = "http://127.0.0.1:9"
+        table = {
+            name: {**preset, "endpoint": endpoints.get(name, free)}
+            if preset.get("local") and "endpoint" in preset
+            else {**preset, **({"endpoint": endpoints[name]} if name in endpoints else {})}
+            for name, preset in presets().items()
+        }
+        monkeypatch.setattr("tui_agent.ui.found.presets", lambda: table)
+        monkeypatch.setattr("tui_agent.ui.first_run.presets", lambda: table)
+        monkeypatch.setattr("tui_agent.config.presets", lambda: table)
+
+    return place
+
+
+@pytest.fixture
+def guarded(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Every address that a socket was connected to."""
+    addresses: list[Any] = []
+    real = socket.socket.connect
+
+    def connect(self: socket.socket, address: Any) -> Any:
+        addresses.append(address)
+        return real(self, address)
+
+    def connect_ex(self: socket.socket, address: Any) -> int:
+        addresses.append(address)
+        return 111
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    monkeypatch.setattr(socket.socket, "connect_ex", connect_ex)
+    return addresses
+
+
+def written(tmp_path: Path) -> list[str]:
+    """Files of the person but the answer to the question of trust."""
+    return [p.name for p in (tmp_path / "user").rglob("*") if p.is_file() and p.name != "trust.toml"]
+
+
+def profile_written(file: Path, name: str) -> dict[str, Any]:
+    data = tomllib.loads(file.read_text(encoding="utf-8"))
+    assert data["default_provider"] == name
+    table: dict[str, Any] = data["profiles"][name]
+    return table
+
+
+async def running(app: AgentApp) -> None:
+    await until(lambda: app.main.conversation is not None and app.session.profile is not None)
+
+
+# ------------------------------------------------------------------ (a) nothing found
+
+
+async def test_nothing_found_says_so_and_the_demo_needs_nothing(tmp_path: Path) -> None:
+    async with first_run(tmp_path, nothing) as (app, pilot, file):
+        text = text_of(app)
+        assert "Nothing has left this machine" in text
+        assert "no server on 11434" in text
+        assert [row.id for row in app.screen._rows][:7] == [
+            *("ollama", "openai", "anthropic", "openrouter", "mistral", "server", "demo")
+        ]
+        await pilot.press("7")
+        await running(app)
+        assert app.session.profile is not None
+        assert app.session.profile.name == "demo"
+        assert not file.exists()
+
+
+async def test_leaving_writes_nothing(tmp_path: Path) -> None:
+    async with first_run(tmp_path, nothing) as (app, pilot, _):
+        await pilot.press("escape")
+        await until(lambda: app.return_code is not None)
+    assert written(tmp_path) == []
+
+
+async def test_ollama_that_is_started_meanwhile_is_found_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui_agent.ui.first_run.POLL_SECONDS", 0.05)
+    there = Found("ollama", {"type": "ollama"}, (ModelInfo("m"),), ModelInfo("m"))
+    rounds = 0
+
+    async def look(environment: Any, network: Network, seconds: float) -> list[Found]:
+        nonlocal rounds
+        rounds += 1
+        return [there] if rounds > 3 else []
+
+    async with first_run(tmp_path, look) as (app, pilot, _):
+        await pilot.press("1")
+        await pilot.pause()
+        assert "ollama serve" in text_of(app)
+        assert "ollama pull" in text_of(app)
+        await until(lambda: "FOUND ON THIS MACHINE" in text_of(app))
+
+
+async def test_a_key_that_is_not_set_says_where_keys_come_from(tmp_path: Path) -> None:
+    async with first_run(tmp_path, nothing) as (app, pilot, _):
+        await pilot.press("2")
+        await pilot.pause()
+        assert "OPENAI_API_KEY is not set" in text_of(app)
+        assert "platform.openai.com" in text_of(app)
+
+
+# ------------------------------------------------------------------ (b) a server on this machine
+
+
+async def test_ollama_is_one_key_away_and_gets_a_window(tmp_path: Path, only: Any, guarded: list[Any]) -> None:
+    with serving(ollama()) as fake:
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around) as (app, pilot, file):
+            text = text_of(app)
+            assert "qwen3-coder:30b" in text
+            assert "256k context, tools, local and free" in text
+            assert "Nothing has left this machine." in text
+            assert written(tmp_path) == []
+            assert {host for host, *_ in guarded} == {"127.0.0.1"}
+            await pilot.press("enter")
+            await running(app)
+            assert profile_written(file, "ollama") == {
+                "type": "ollama",
+                "model": "qwen3-coder:30b",
+                "generation": {"num_ctx": 32768},
+            }
+    assert all(path in {"/api/tags", "/api/show", "/api/ps"} for path, _, _ in fake.asked)
+
+
+@pytest.mark.parametrize(
+    ("answers", "says", "after"),
+    [
+        ({"tags": (200, {"models": []})}, "running, no model installed", "ollama pull"),
+        ({"show": (200, {"capabilities": ["completion"]})}, "no tools: chat and review only", None),
+        ({"tags": (500, {"error": "boom"})}, "answers, but not as it should", "HTTP 500"),
+        ({"tags": (200, b"<html>hello</html>")}, "answers, but not as it should", "did not send JSON"),
+    ],
+    ids=["no model", "no tools", "500", "html"],
+)
+async def test_ollama_that_cannot_work_says_why(
+    tmp_path: Path, only: Any, answers: dict[str, Any], says: str, after: str | None
+) -> None:
+    with serving(ollama(**answers)) as fake:
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around) as (app, pilot, file):
+            assert says in text_of(app)
+            if after is not None:
+                await pilot.press("1")
+                await pilot.pause()
+                assert after in text_of(app)
+                assert not file.exists()
+
+
+async def test_a_slow_server_does_not_hold_up_the_screen_and_is_found_with_patience(tmp_path: Path, only: Any) -> None:
+    with serving(ollama()) as fake:
+        fake.delay = 0.6
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around) as (app, pilot, _):
+            assert "FOUND ON THIS MACHINE" not in text_of(app)
+            await pilot.press("r")
+            await until(lambda: "FOUND ON THIS MACHINE" in text_of(app))
+
+
+async def test_another_model_of_what_was_found(tmp_path: Path, only: Any) -> None:
+    with serving(ollama()) as fake:
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around) as (app, pilot, file):
+            await pilot.press("m", "down", "enter")
+            await running(app)
+            assert profile_written(file, "ollama")["model"] == "gemma:2b"
+
+
+async def test_compatible_servers_are_found_by_their_lists(tmp_path: Path, only: Any) -> None:
+    models = {"/v1/models": (200, {"data": [{"id": "local-7b", "max_model_len": 16384}]})}
+    with serving(Fake(models)) as fake:
+        only(vllm=f"{fake.url}/v1")
+        found = await look_around({}, Network())
+    assert [(one.preset, one.best and one.best.window) for one in found] == [("vllm", 16384)]
+
+
+async def test_ollama_on_another_port_of_this_machine(only: Any) -> None:
+    with serving(ollama()) as fake:
+        only()
+        found = await look_around({"OLLAMA_HOST": f"0.0.0.0:{fake.port}"}, Network())
+        assert [one.table for one in found] == [{"type": "ollama", "endpoint": fake.url}]
+        assert await look_around({"OLLAMA_HOST": f"192.168.1.9:{fake.port}"}, Network()) == []
+
+
+def test_the_model_that_is_offered_first() -> None:
+    big, small = ModelInfo("big", tools=True, size=90), ModelInfo("small", tools=True, size=20)
+    plain = ModelInfo("plain", tools=False, size=40)
+    assert best_of([big, small, plain], 100) == small
+    assert best_of([big, small, plain], 1000) == big
+    assert best_of([plain], 100) == plain
+    assert best_of([], 100) is None
+
+
+# ------------------------------------------------------------------ (c) a key in the environment
+
+
+def vendor(**answers: Any) -> Fake:
+    fake = Fake(
+        {
+            "/v1/models": (200, {"data": [{"id": "gpt-4.1"}, {"id": "gpt-5"}, {"id": "whisper"}]}),
+            "/v1/chat/completions": (200, SSE),
+        }
+    )
+    fake.answers.update({f"/v1/{name.replace('_', '/')}": answer for name, answer in answers.items()})
+    return fake
+
+
+ENV = {"OPENAI_API_KEY": CANARY}
+
+
+async def test_a_key_is_one_key_away_and_is_tried_first(tmp_path: Path, only: Any, guarded: list[Any]) -> None:
+    with serving(vendor()) as fake:
+        only(openai=f"{fake.url}/v1")
+        async with first_run(tmp_path, look_around, ENV) as (app, pilot, file):
+            assert "OPENAI_API_KEY is set" in text_of(app)
+            assert fake.asked == []
+            assert written(tmp_path) == []
+            await pilot.press("enter")
+            await running(app)
+            await pilot.pause(0.2)
+            assert "openai/gpt-5 works" in text_of(app)
+            assert profile_written(file, "openai") == {
+                "type": "openai",
+                "api_key_env": "OPENAI_API_KEY",
+                "model": "gpt-5",
+            }
+            assert CANARY not in text_of(app) + app.export_screenshot()
+        assert [path for path, _, _ in fake.asked] == ["/v1/models", "/v1/chat/completions"]
+        assert {host for host, *_ in guarded} == {"127.0.0.1"}
+        assert {key for _, key, _ in fake.asked} == {f"Bearer {CANARY}"}
+    files = [p for p in (tmp_path / "user").rglob("*") if p.is_file()]
+    assert all(CANARY.encode() not in p.read_bytes() for p in files)
+
+
+@pytest.mark.parametrize("where", ["models", "chat_completions"])
+@pytest.mark.parametrize("status", [401, 403, 429])
+async def test_a_key_that_is_refused_is_told_with_its_variable(
+    tmp_path: Path, only: Any, status: int, where: str
+) -> None:
+    said = {"error": {"message": f"your key {CANARY} is not good here"}}
+    with serving(vendor(**{where: (status, said)})) as fake:
+        only(openai=f"{fake.url}/v1")
+        async with first_run(tmp_path, look_around, ENV) as (app, pilot, file):
+            await pilot.press("1")
+            await until(lambda: f"HTTP {status}" in text_of(app))
+            text = text_of(app)
+            assert "is not good here" in text
+            assert "OPENAI_API_KEY" in text
+            assert "Nothing was written" in text
+            assert CANARY not in text
+            assert not file.exists()
+
+
+async def test_a_vendor_that_does_not_answer(tmp_path: Path, only: Any) -> None:
+    only(openai="http://127.0.0.1:9/v1")
+    async with first_run(tmp_path, look_around, ENV) as (app, pilot, file):
+        await pilot.press("1")
+        await until(lambda: "refuses connections" in text_of(app))
+        assert not file.exists()
+
+
+async def test_an_unknown_list_is_shown_to_choose_from(tmp_path: Path, only: Any) -> None:
+    with serving(vendor(models=(200, {"data": [{"id": "new-1"}, {"id": "new-2"}]}))) as fake:
+        only(openai=f"{fake.url}/v1")
+        async with first_run(tmp_path, look_around, ENV) as (app, pilot, file):
+            await pilot.press("1")
+            await until(lambda: "new-2" in text_of(app))
+            await pilot.press("down", "enter")
+            await running(app)
+            assert profile_written(file, "openai")["model"] == "new-2"
+
+
+async def test_two_keys_and_a_server_are_a_list_with_the_local_one_first(tmp_path: Path, only: Any) -> None:
+    with serving(ollama()) as fake:
+        only(ollama=fake.url)
+        env = {"ANTHROPIC_API_KEY": CANARY, "OPENAI_API_KEY": CANARY, "MISTRAL_API_KEY": ""}
+        async with first_run(tmp_path, look_around, env) as (app, _, _file):
+            assert [row.found and row.found.preset for row in app.screen._rows][:4] == [
+                *("ollama", "openai", "anthropic", None)
+            ]
+
+
+def test_only_names_of_variables_are_kept() -> None:
+    assert CANARY not in repr(keys({"OPENAI_API_KEY": CANARY}))
+
+
+@pytest.mark.parametrize(
+    ("names", "model"),
+    [
+        (["gpt-4.1", "gpt-5.1", "gpt-5"], "gpt-5.1"),
+        (["gpt-5-2025-08-07", "gpt-5-2025-11-01", "gpt-5-mini"], "gpt-5-2025-11-01"),
+        (["other"], None),
+    ],
+)
+def test_the_model_to_begin_with(names: list[str], model: str | None) -> None:
+    assert suggested("openai", [ModelInfo(name) for name in names]) == model
+
+
+async def test_it_fits_a_small_terminal(tmp_path: Path) -> None:
+    async with first_run(tmp_path, nothing, size=(40, 20)) as (app, _, _file):
+        assert isinstance(app.screen, FirstRun)
+        assert "Ollama" in text_of(app)
+        assert "Esc" in text_of(app)

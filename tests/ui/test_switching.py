@@ -1,0 +1,359 @@
+"""Switching what answers: said before, done after the running turn, honest about what is known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.ui.looking import CANARY, Fake, serving, text_of, until
+from tui_agent.config import settings
+from tui_agent.core import events as ev
+from tui_agent.core.profile import ModelInfo, Pricing, Profile
+from tui_agent.core.types import (
+    AssistantMessage,
+    Author,
+    Image,
+    Model,
+    ReplyEnd,
+    Request,
+    TextDelta,
+    Usage,
+    UserMessage,
+)
+from tui_agent.paths import Paths
+from tui_agent.providers.network import Network
+from tui_agent.providers.scripted import scripted
+from tui_agent.session import Terms
+from tui_agent.ui.app import AgentApp, Ready, Start
+from tui_agent.ui.palette import Palette
+from tui_agent.ui.switching import Today, compatible_trap, fits, hint, note, window_trap
+
+CLOUD = Profile(
+    "cloud", "anthropic", "anthropic", "https://api.anthropic.com", "claude", pricing=Pricing(3.0, 0.3, 15.0)
+)
+LOCAL = Profile("ollama", "ollama", "ollama-native", "http://127.0.0.1:11434", "qwen", local=True)
+
+# ------------------------------------------------------------------ words before a switch
+
+
+def test_the_words_of_a_switch() -> None:
+    author = Author("ollama-native", LOCAL.endpoint or "", "qwen")
+    history = (
+        UserMessage("hi"),
+        AssistantMessage("a", reasoning="hm", author=author),
+        AssistantMessage("b", author=author, extras={"thinking": [1]}),
+        AssistantMessage("c", author=author),
+    )
+    today = Today(history, 18_000, LOCAL)
+    info = ModelInfo("claude", 200_000, tools=True)
+    assert note(info, CLOUD, today) == (
+        "Next message goes to cloud. 2 reasoning blocks of qwen left out, tool results stay. Next request about $0.05."
+    )
+    assert hint(info, CLOUD, today).split() == ["200k", "yes", "3.00/15.00", "fits,", "18.0k"]
+    assert "left out" not in note(ModelInfo("qwen"), LOCAL, today)
+
+
+def test_what_does_not_fit_is_said_first() -> None:
+    picture = UserMessage("look", (Image("a.png", "image/png", "0", 1),))
+    today = Today((picture,), 18_000, LOCAL, working=True)
+    words = note(ModelInfo("codellama", 16_384, tools=False, images=False), LOCAL, today)
+    assert words.startswith("The conversation, about 18.0k tokens, does not fit 16k. It takes no tools")
+    assert "1 picture left out" in words
+    assert "The running turn ends on qwen." in words
+    assert "too small" in hint(ModelInfo("codellama", 16_384), LOCAL, today)
+
+
+def test_unknown_stays_open() -> None:
+    assert fits(ModelInfo("m"), 100) == ""
+    assert fits(ModelInfo("m", 100), None) == ""
+    assert hint(ModelInfo("m"), Profile("p"), Today()).split() == ["?", "?", "?"]
+
+
+@pytest.mark.parametrize(
+    ("loaded", "asked", "most", "says"),
+    [
+        (4096, 32_768, 262_144, "loaded with 4,096 tokens; the profile asks for 32,768"),
+        (4096, None, 262_144, "Set num_ctx = 32768"),
+        (4096, None, 8192, "Set num_ctx = 8192"),
+        (4096, None, 4096, ""),
+        (32_768, 32_768, 262_144, ""),
+        (None, 32_768, 262_144, ""),
+    ],
+)
+def test_the_context_trap(loaded: int | None, asked: int | None, most: int, says: str) -> None:
+    used = Profile("o", wire="ollama-native", model="q", generation={"num_ctx": asked} if asked else {})
+    word = window_trap(ModelInfo("q", loaded, most=most), used)
+    assert says in word
+    assert bool(word) is bool(says)
+
+
+def test_the_compatible_interface_of_ollama_is_told() -> None:
+    assert 'type = "ollama"' in compatible_trap(Profile("o", endpoint="http://127.0.0.1:11434/v1"))
+    assert compatible_trap(LOCAL) == ""
+    assert compatible_trap(Profile("o", endpoint="http://127.0.0.1:8080/v1")) == ""
+    assert compatible_trap(Profile("o", endpoint="http://127.0.0.1:port/v1")) == ""
+
+
+# ------------------------------------------------------------------ in the app
+
+
+@asynccontextmanager
+async def running(
+    tmp_path: Path, model: Model, profiles: dict[str, Any], profile: Profile | None = None, **kw: Any
+) -> AsyncIterator[tuple[AgentApp, Pilot[int]]]:
+    root = tmp_path / "work"
+    root.mkdir(exist_ok=True)
+    network = Network(**kw)
+    env = {"HOME": str(tmp_path), "THE_KEY": CANARY}
+    at = Terms(
+        root,
+        settings({"profiles": profiles}),
+        Paths(*(tmp_path / part for part in ("config", "data", "state"))),
+        trusted=True,
+        network=network,
+        environment=env,
+    )
+    used = profile or Profile("first", model="m1")
+    app = AgentApp(
+        Start(root, at.paths, at.paths.config_file, ready=Ready(at, model, used), environment=env, network=network)
+    )
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.main.conversation is not None and app.session.profile is not None)
+        yield app, pilot
+
+
+async def send(app: AgentApp, pilot: Pilot[int], text: str) -> None:
+    app.main.composer.load(text)
+    await pilot.press("enter")
+
+
+async def ended(app: AgentApp, runs: int = 1) -> None:
+    await until(lambda: not app.talk.working and sum(isinstance(e, ev.RunEnded) for e in app.session.events) == runs)
+
+
+def ollama_fake(loaded: int = 4096) -> Fake:
+    done = {
+        "message": {"content": "ok"},
+        "done": True,
+        "done_reason": "stop",
+        "prompt_eval_count": 900,
+        "eval_count": 3,
+    }
+    return Fake(
+        {
+            "/api/chat": (200, json.dumps(done).encode() + b"\n"),
+            "/api/show": (200, {"capabilities": ["tools"], "model_info": {"q.context_length": 262_144}}),
+            "/api/ps": (200, {"models": [{"name": "qwen", "context_length": loaded}]}),
+            "/api/tags": (200, {"models": [{"name": "qwen"}, {"name": "other"}]}),
+        }
+    )
+
+
+async def test_a_running_turn_ends_on_the_old_model_and_its_cost_is_booked_there(tmp_path: Path) -> None:
+    go = asyncio.Event()
+
+    async def stream(request: Request) -> AsyncIterator[Any]:
+        yield TextDelta("slow ")
+        await go.wait()
+        yield TextDelta("answer")
+        yield ReplyEnd("stop", Usage(1_000_000, 0))
+
+    old = Profile("first", model="m1", pricing=Pricing(2.0, 2.0, 2.0))
+    script = tmp_path / "script.json"
+    script.write_text('{"replies": [{"text": "of the first"}, {"text": "from the second"}]}')
+    second = {"type": "scripted", "endpoint": str(script), "model": "m2", "pricing": {"input": 50}}
+    async with running(tmp_path, Model(Author("x", "x", "m1"), stream), {"second": second}, old) as (app, pilot):
+        await send(app, pilot, "hello")
+        await until(lambda: app.talk.phase.name == "streaming")
+        await send(app, pilot, "/provider second")
+        assert app.session.profile is old
+        go.set()
+        await ended(app)
+        assert app.session.profile is not None
+        assert app.session.profile.name == "second"
+        events = app.session.events
+        chosen = [n for n, e in enumerate(events) if isinstance(e, ev.ModelChosen)]
+        said = [n for n, e in enumerate(events) if isinstance(e, ev.AssistantSaid)]
+        assert chosen[0] < said[0] < chosen[1]
+        assert app.talk.totals.cost == pytest.approx(2.0)
+        await send(app, pilot, "again")
+        await ended(app, 2)
+        await until(lambda: "from the second" in text_of(app))
+
+
+async def test_the_context_trap_is_found_after_the_first_answer_and_the_meter_is_real(tmp_path: Path) -> None:
+    with serving(ollama_fake()) as fake:
+        table = {"type": "ollama", "endpoint": fake.url, "model": "qwen", "generation": {"num_ctx": 32_768}}
+        async with running(tmp_path, scripted([]), {"ollama": table}) as (app, pilot):
+            await send(app, pilot, "/provider ollama")
+            assert fake.asked == []  # nothing is asked before the person asks something
+            await send(app, pilot, "hello")
+            await ended(app)
+            await until(lambda: app.session.info is not None)
+            await until(lambda: "Context smaller than it looks" in text_of(app))
+            assert "4,096" in text_of(app)
+            await until(lambda: "903/4k 22%" in text_of(app).splitlines()[0])
+            chat = next(body for path, _, body in fake.asked if path == "/api/chat")
+            assert chat["options"]["num_ctx"] == 32_768
+            told = sum(isinstance(e, ev.Notice) and bool(e.title) for e in app.session.events)
+            await send(app, pilot, "more")
+            await ended(app, 2)
+            await pilot.pause(0.2)
+            assert sum(isinstance(e, ev.Notice) and bool(e.title) for e in app.session.events) == told
+
+
+async def test_enough_context_says_nothing(tmp_path: Path) -> None:
+    with serving(ollama_fake(32_768)) as fake:
+        table = {"type": "ollama", "endpoint": fake.url, "model": "qwen", "generation": {"num_ctx": 32_768}}
+        async with running(tmp_path, scripted([]), {"ollama": table}) as (app, pilot):
+            await send(app, pilot, "/provider ollama")
+            await send(app, pilot, "hello")
+            await ended(app)
+            await until(lambda: "903/32k 3%" in text_of(app).splitlines()[0])
+            assert "smaller" not in text_of(app)
+
+
+async def test_models_come_from_the_server_with_the_one_in_use_first(tmp_path: Path) -> None:
+    with serving(ollama_fake()) as fake:
+        table = {"type": "ollama", "endpoint": fake.url, "model": "other"}
+        async with running(tmp_path, scripted([]), {"ollama": table}) as (app, pilot):
+            await send(app, pilot, "/provider ollama")
+            await send(app, pilot, "/model")
+            await until(lambda: isinstance(app.screen, Palette))
+            await pilot.pause()
+            rows = text_of(app)
+            assert rows.index("› other") < rows.index("qwen")
+            await pilot.press("down", "enter")
+            await until(lambda: app.session.profile is not None and app.session.profile.model == "qwen")
+
+
+async def test_the_provider_in_use_is_marked(tmp_path: Path) -> None:
+    table = {"type": "ollama", "model": "qwen", "window": 8192}
+    async with running(tmp_path, scripted([]), {"first": {"model": "m1"}, "ollama": table}) as (app, pilot):
+        await send(app, pilot, "/provider")
+        await until(lambda: isinstance(app.screen, Palette))
+        await pilot.pause()
+        rows = text_of(app).splitlines()
+        assert [" (now) " in row for row in rows if "first  m1" in row or "ollama  qwen" in row] == [True, False]
+        assert any("ollama  qwen" in row and "8k" in row and "local" in row for row in rows)
+
+
+async def test_effort_is_sent_from_the_next_message_on(tmp_path: Path) -> None:
+    with serving(ollama_fake()) as fake:
+        table = {"type": "ollama", "endpoint": fake.url, "model": "qwen"}
+        async with running(tmp_path, scripted([]), {"ollama": table}) as (app, pilot):
+            await send(app, pilot, "/provider ollama")
+            await send(app, pilot, "/effort nonsense")
+            await send(app, pilot, "/effort low")
+            await send(app, pilot, "hello")
+            await ended(app)
+            await send(app, pilot, "/effort default")
+            await send(app, pilot, "hello")
+            await ended(app, 2)
+        bodies = [body for path, _, body in fake.asked if path == "/api/chat"]
+        assert [body.get("think") for body in bodies] == ["low", None]
+
+
+@pytest.mark.parametrize("word", ["/tokens", "/cost", "/usage", "/TOKENS"])
+async def test_tokens_by_any_of_its_names(tmp_path: Path, word: str) -> None:
+    async with running(tmp_path, scripted([{"text": "ok"}]), {}) as (app, pilot):
+        await send(app, pilot, "hello")
+        await ended(app)
+        await send(app, pilot, word)
+        await pilot.pause(0.2)
+        assert 'n/a (no "pricing" block for this provider)' in text_of(app)
+
+
+async def test_offline_refuses_a_provider_outside_and_privacy_says_so(tmp_path: Path) -> None:
+    table = {"type": "openai", "model": "m", "api_key_env": "THE_KEY"}
+    async with running(tmp_path, scripted([{"text": "still here"}]), {"cloud": table}, offline=True) as (app, pilot):
+        await send(app, pilot, "/provider cloud")
+        await until(lambda: "cloud cannot answer" in text_of(app))
+        assert any("--offline" in e.text for e in app.session.events if isinstance(e, ev.Notice))
+        assert app.session.profile is not None
+        assert app.session.profile.name == "first"
+        await send(app, pilot, "hello")
+        await ended(app)
+        await send(app, pilot, "/privacy")
+        await pilot.pause(0.2)
+        assert "Nothing has left this machine" in text_of(app)
+
+
+# ------------------------------------------------------------------ pictures
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
+
+
+async def test_a_picture_goes_with_its_message_and_stays_in_the_history(tmp_path: Path) -> None:
+    requests: list[Request] = []
+
+    async def stream(request: Request) -> AsyncIterator[Any]:
+        requests.append(request)
+        yield TextDelta("a cat")
+        yield ReplyEnd("stop")
+
+    async with running(tmp_path, Model(Author("x", "x", "m"), stream), {}) as (app, pilot):
+        (tmp_path / "work" / "cat.png").write_bytes(PNG)
+        await send(app, pilot, "what is @cat.png ?")
+        await ended(app)
+        await send(app, pilot, "and its colour?")
+        await ended(app, 2)
+        assert "cat.png" in text_of(app)
+        assert "picture" in text_of(app)
+        log = app.session.log.path.read_text()
+    firsts = [request.messages[0] for request in requests]
+    assert all(isinstance(m, UserMessage) and m.images[0].data for m in firsts)
+    assert requests[0].messages[0].text == "what is @cat.png ?"
+    assert firsts[0].images[0].data not in log  # type: ignore[union-attr]
+
+
+async def test_a_model_that_takes_no_pictures_is_not_sent_one(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([{"text": "x"}]), {}, Profile("first", model="blind", images=False)) as (
+        app,
+        pilot,
+    ):
+        (tmp_path / "work" / "cat.png").write_bytes(PNG)
+        await send(app, pilot, "what is @cat.png")
+        await until(lambda: app.main.composer.text == "what is @cat.png")
+        assert any("blind takes no pictures" in e.text for e in app.session.events if isinstance(e, ev.Notice))
+        assert not any(isinstance(e, ev.UserSaid) for e in app.session.events)
+
+
+async def test_after_a_switch_to_a_blind_model_pictures_are_left_out_and_said(tmp_path: Path) -> None:
+    requests: list[Request] = []
+
+    async def stream(request: Request) -> AsyncIterator[Any]:
+        requests.append(request)
+        yield TextDelta("ok")
+        yield ReplyEnd("stop")
+
+    async with running(tmp_path, Model(Author("x", "x", "m"), stream), {}) as (app, pilot):
+        (tmp_path / "work" / "cat.png").write_bytes(PNG)
+        await send(app, pilot, "what is @cat.png")
+        await ended(app)
+        app.session.use(Model(Author("y", "y", "n"), stream), Profile("blind", model="n", images=False))
+        await send(app, pilot, "and?")
+        await ended(app, 2)
+    first = requests[1].messages[0]
+    assert isinstance(first, UserMessage)
+    assert first.images == ()
+    assert "[the picture cat.png is left out]" in first.text
+
+
+# ------------------------------------------------------------------ silence
+
+
+def test_a_silent_stream_is_told_apart_from_a_busy_one() -> None:
+    from tui_agent.ui.main import phase_words
+
+    streaming, waiting = ev.Phase("streaming"), ev.Phase("waiting")
+    assert phase_words(streaming, 30, 1) == "streaming 30s"
+    assert phase_words(streaming, 30, 21) == "no data for 21s"
+    assert phase_words(waiting, 30, 30) == "waiting for the model 30s"

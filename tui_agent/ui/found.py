@@ -1,0 +1,159 @@
+"""What is on this machine for a person who has nothing configured: key variables by name, and servers on loopback.
+
+Only names of variables are read and only loopback is asked; nothing is written. What is found is offered, never used
+unasked: a key in the environment may be somebody else's budget.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from tui_agent.config import presets, profile
+from tui_agent.core.profile import ModelInfo, Profile
+from tui_agent.core.types import AgentError
+from tui_agent.providers import inspect, list_models, load, verify
+from tui_agent.providers.keys import is_loopback
+from tui_agent.providers.network import Network, Unanswered
+
+LOOK_SECONDS: Final = 0.3
+"""How long a server on this machine may take to say that it is there."""
+AGAIN_SECONDS: Final = 2.0
+"""The same when the person asked to look again."""
+GOOD_WINDOW: Final = 32_768
+"""Tokens that are asked for where the window must be asked for: enough to work, and it fits into common machines."""
+_SHOWN: Final = 8
+"""How many installed models are asked what they can do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One thing to offer. `table` is the profile it would be; `fault` says why it cannot be used yet."""
+
+    preset: str
+    table: Mapping[str, Any]
+    models: tuple[ModelInfo, ...] = ()
+    best: ModelInfo | None = None
+    variable: str = ""
+    fault: str = ""
+
+    def ready_table(self, model: str) -> dict[str, Any]:
+        """The profile for one of its models; Ollama is told the window, or it takes a small one and cuts silently."""
+        table = {**self.table, "model": model}
+        info = next((m for m in self.models if m.id == model), None)
+        if self.preset == "ollama":
+            table["generation"] = {"num_ctx": min((info.most if info else None) or GOOD_WINDOW, GOOD_WINDOW)}
+        return table
+
+
+Look = Callable[[Mapping[str, str], Network, float], Awaitable[Sequence[Found]]]
+"""Looks around: environment, network, seconds for each server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Asks servers on behalf of a person who just chose one."""
+
+    environment: Mapping[str, str]
+    network: Network
+
+    async def models(self, table: Mapping[str, Any]) -> list[ModelInfo]:
+        """See `providers.list_models`."""
+        return await list_models(profile("new", table), env=self.environment, network=self.network)
+
+    async def verify(self, table: Mapping[str, Any]) -> float:
+        """See `providers.verify`."""
+        return await verify(profile("new", table), env=self.environment, network=self.network)
+
+    def outside(self) -> list[str]:
+        """The hosts beyond this machine that were asked."""
+        return [where for where in self.network.contacted if not is_loopback(where)]
+
+
+async def look_around(environment: Mapping[str, str], network: Network, seconds: float = LOOK_SECONDS) -> list[Found]:
+    """Everything to offer: servers that answer on this machine first, then the key variables that are set."""
+    await load()
+    endpoints: dict[str, str] = {}
+    for name, preset in presets().items():
+        if preset.get("local") and "endpoint" in preset:
+            endpoints.setdefault(_endpoint(preset, environment), name)
+    probes = [_probe(name, endpoint, environment, network, seconds) for endpoint, name in endpoints.items()]
+    servers = [found for found in await asyncio.gather(*probes) if found is not None]
+    return [*servers, *keys(environment)]
+
+
+def keys(environment: Mapping[str, str]) -> list[Found]:
+    """The vendors whose key variable is set."""
+    variables = {name: str(preset.get("api_key_env", "")) for name, preset in presets().items()}
+    return [
+        Found(name, {"type": name, "api_key_env": variable}, variable=variable)
+        for name, variable in variables.items()
+        if variable and environment.get(variable)
+    ]
+
+
+def _endpoint(preset: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+    """Where the server would be: at its usual address, or on the port of this machine that its variable names."""
+    usual = str(preset["endpoint"])
+    named = environment.get(str(preset.get("host_env", "")), "").removeprefix("http://").rstrip("/")
+    host, _, port = named.rpartition(":")
+    if not port.isdigit() or not (host in {"", "0.0.0.0"} or is_loopback(f"http://{host}")):  # noqa: S104 - read, not bound
+        return usual
+    return f"http://127.0.0.1:{port}"
+
+
+async def _probe(
+    name: str, endpoint: str, environment: Mapping[str, str], network: Network, seconds: float
+) -> Found | None:
+    """What answers at an address, None when nothing does."""
+    if not is_loopback(endpoint):
+        return None
+    usual = endpoint == presets()[name]["endpoint"]
+    table = {"type": name} if usual else {"type": name, "endpoint": endpoint}
+    asked = profile(name, table)
+    found = Found(name, table)
+    started = asyncio.get_running_loop().time()
+    try:
+        models = await list_models(asked, env=environment, network=network, seconds=seconds)
+    except Unanswered:
+        return None
+    except AgentError as error:
+        return replace(found, fault=str(error))
+    if asked.wire == "ollama-native":
+        left = seconds - (asyncio.get_running_loop().time() - started)
+        models = await _described(asked, models, environment, network, max(left, 0.05))
+    return replace(found, models=tuple(models), best=best_of(models, memory()))
+
+
+async def _described(
+    server: Profile, models: Sequence[ModelInfo], environment: Mapping[str, str], network: Network, seconds: float
+) -> list[ModelInfo]:
+    """The models with what the server says each can do, as far as it says so in time."""
+
+    async def one(model: ModelInfo) -> ModelInfo:
+        try:
+            async with asyncio.timeout(seconds):
+                about = await inspect(replace(server, model=model.id), env=environment, network=network)
+        except (AgentError, TimeoutError):
+            return model
+        return replace(about, size=model.size)
+
+    described = await asyncio.gather(*map(one, models[:_SHOWN]))
+    return [*described, *models[_SHOWN:]]
+
+
+def best_of(models: Sequence[ModelInfo], room: int) -> ModelInfo | None:
+    """The model to offer first: takes tools, fits into `room` bytes of memory, and is the largest of those."""
+    ranked = sorted(models, key=lambda m: (m.tools is not False, (m.size or 0) <= room * 0.7, m.size or 0))
+    return ranked[-1] if ranked else None
+
+
+def memory() -> int:
+    """Bytes of main memory; 8 GiB where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return 8 << 30
