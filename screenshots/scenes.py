@@ -25,6 +25,7 @@ from tui_agent.core.types import (
     ApprovalRequest,
     AssistantMessage,
     Author,
+    Decision,
     Delta,
     Effect,
     FileChange,
@@ -46,9 +47,11 @@ from tui_agent.session import Terms
 from tui_agent.trust import Trust, TrustStore
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
+from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.first_run import FirstRun
 from tui_agent.ui.found import Found
 from tui_agent.ui.palette import PaletteItem
+from tui_agent.ui.review import Review
 from tui_agent.ui.switching import hint, note, window_trap
 from tui_agent.ui.trust_card import TrustCard, subject_of
 from tui_agent.ui.undo import UndoScreen
@@ -201,6 +204,24 @@ EDIT = request(
     "edit  src/lexer.py  +6 -3",
     "The lexer counts from zero, so the fix belongs in the lexer.",
 )
+SPREAD = (
+    LEXER
+    + b"".join(
+        b"    def is_%s(self):\n        return self.kind == %r\n\n" % (w, w.decode()) for w in (b"name", b"text")
+    )
+    + b"".join(b"    def at_%d(self):\n        return self.pos + %d\n\n" % (n, n) for n in range(4))
+)
+SPREAD_NEW = (
+    SPREAD.replace(b"self.pos = 0", b"self.pos = -1")
+    .replace(b"self.kind == 'name'", b"self.kind in ('name', 'word')")
+    .replace(b"self.pos + 3", b"self.pos + 3  # the last one")
+)
+HUNKS = request(
+    13,
+    WriteBytes("src/lexer.py", SPREAD, SPREAD_NEW),
+    "edit  src/lexer.py  +3 -3",
+    "Positions start before the first character.",
+)
 COMMAND = request(
     11,
     RunArgv(git.argv(("git", "log", "--oneline", "-n", "5", "--", "src/lexer.py")), 120),
@@ -349,6 +370,7 @@ def _asking(*batch: ApprovalRequest, armed: bool = True) -> Callable[[AgentApp, 
             await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
         else:
             app.screen.outside.clock = lambda: 0.0  # time stands still, so it never listens
+        await coloured(app)
         await settle(pilot)
 
     return play
@@ -357,6 +379,65 @@ def _asking(*batch: ApprovalRequest, armed: bool = True) -> Callable[[AgentApp, 
 async def _reason(app: AgentApp, pilot: Pilot[int]) -> None:
     await _asking(EDIT)(app, pilot)
     await pilot.press("n", *"keep the name")
+
+
+async def _hunks(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _asking(HUNKS, EDIT)(app, pilot)
+    await coloured(app)
+    await pilot.press("right_square_bracket", "space")
+
+
+async def coloured(app: AgentApp) -> None:
+    """Wait for the colours of code, which are loaded behind the first picture."""
+    views = app.screen.query(DiffView)
+    await until(lambda: all(view.coloured for view in views))
+
+
+async def _note(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _asking(EDIT)(app, pilot)
+    await pilot.press(*["pagedown"] * 4)
+    await settle(pilot)
+    await pilot.press("Y")
+    await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.in_field)
+    await pilot.press(*"add a test too")
+
+
+async def _review(app: AgentApp, pilot: Pilot[int]) -> None:
+    """Two edits and a new file, one edit refused, one note."""
+    await edited(app, pilot)
+    await pilot.press("f4")
+    await until(lambda: isinstance(app.screen, Review) and app.screen.view is not None and app.screen.view.complete)
+    await coloured(app)
+
+
+async def edited(app: AgentApp, _pilot: Pilot[int]) -> None:
+    """Let edits really have happened, with their copies."""
+    workspace = app.session.workspace
+    tell(app, *STORY[:1])
+    for number, (path, text) in enumerate(
+        {"src/lexer.py": SPREAD_NEW, "tests/test_esc.py": b"def test_pair():\n    assert True\n"}.items()
+    ):
+        target = app.session.root / path
+        if path == "src/lexer.py":
+            target.write_bytes(SPREAD)
+        base = target.read_bytes() if target.exists() else None
+        edit = request(20 + number, WriteBytes(path, base, text), f"edit  {path}", "")
+        outcome = await workspace.commit(edit, Decision(edit.id, "yes"), lambda _: None)
+        tell(app, done(edit.call, f"edit  {path}", receipt=outcome.receipt))
+    refused = call(22, "edit_file", path="src/tokens.py", old="KIND = 1\n", new="KIND = 2\n")
+    tell(app, done(refused, "edit  src/tokens.py", "keep the name", status="refused", denied="person"))
+
+
+async def _review_sure(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _review(app, pilot)
+    await pilot.press("right_square_bracket", "down", "down", "down", "m", *"why a tuple?", "enter", "u")
+
+
+async def _review_refused(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _review(app, pilot)
+    await pilot.press("left_curly_bracket")
+    await settle(pilot)
+    await coloured(app)
 
 
 async def _palette(app: AgentApp, pilot: Pilot[int]) -> None:
@@ -573,6 +654,11 @@ SCENES = (
     Scene("approval-command", _asking(COMMAND)),
     Scene("approval-script", _asking(SCRIPT)),
     Scene("approval-reason", _reason),
+    Scene("approval-note", _note),
+    Scene("approval-hunks", _hunks),
+    Scene("review", _review),
+    Scene("review-sure", _review_sure),
+    Scene("review-refused", _review_refused),
     Scene("palette", _palette),
     Scene("provider", _provider),
     Scene("models", _models),

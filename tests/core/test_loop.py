@@ -11,12 +11,14 @@ from tests.fakes import FakeTools, Person
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.check import Check
-from tui_agent.core.log import MemoryLog, is_durable
+from tui_agent.core.log import MemoryLog, digest_of, is_durable
 from tui_agent.core.loop import Agent, run
 from tui_agent.core.types import (
+    ApprovalRequest,
     AssistantMessage,
     Author,
     ConfigError,
+    Decision,
     FileChange,
     Limits,
     Model,
@@ -27,6 +29,7 @@ from tui_agent.core.types import (
     TextDelta,
     ToolMessage,
     UserMessage,
+    WriteBytes,
 )
 from tui_agent.providers.scripted import from_function, scripted
 
@@ -478,6 +481,26 @@ async def test_a_long_answer_leaves_checkpoints_whose_fold_is_the_text() -> None
     crashed = log.events[: log.events.index(kept[-1]) + 1]
     assert text.startswith(fold.history(crashed)[-1].text)
     assert fold.history(log.events)[-1].text == text
+
+
+async def test_an_edited_proposal_is_asked_and_answered_under_its_own_id() -> None:
+    tools = FakeTools({"a.py": b"1"})
+    log = MemoryLog()
+
+    async def edits(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
+        (request,) = batch
+        effect = replace(request.effect, new=b"3")
+        mine = replace(request, id="mine", effect=effect, summary="edit  mine")
+        return (Decision(request.id, "yes", "as I like it", chosen=frozenset({1}), instead=mine),)
+
+    events = await events_of(Agent(scripted([write(content="2"), {"text": "ok"}]), tools, edits, log=log))
+    asked = [e for e in events if isinstance(e, ev.Asked)]
+    assert [e.request_id for e in asked] == [asked[0].request_id, "mine"]
+    assert asked[1].digest == digest_of(WriteBytes("a.py", b"1", b"3"))
+    assert asked[0].digest != asked[1].digest
+    (answer,) = [e for e in events if isinstance(e, ev.Answered)]
+    assert answer == ev.Answered(asked[0].request_id, "yes", "as I like it", "key", (1,), "mine")
+    assert [e.summary for e in events if isinstance(e, (ev.ToolStarted, ev.ToolDone))] == ["edit  mine"] * 2
 
 
 # ------------------------------------------------------------------ what commands change

@@ -101,6 +101,8 @@ class Result:
     duration: float = 0.1
     error: str | None = None
     killed: tuple[int, ...] = ()
+    remarks: tuple[str, ...] = ()
+    sandbox: str = ""
 
 
 @pytest.mark.parametrize(

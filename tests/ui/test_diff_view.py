@@ -14,7 +14,8 @@ from textual.app import App
 from tui_agent.core.display import sanitise
 from tui_agent.ui import wrap_view
 from tui_agent.ui.diff_view import LONG, DiffView, changed_words
-from tui_agent.ui.wrap_view import Block, Line, TextView, plain_widths, shown_pieces, text_lines, wrap
+from tui_agent.ui.wrap_lines import Block, Line, plain_widths, shown_pieces, text_lines, wrap
+from tui_agent.ui.wrap_view import TextView
 
 STYLES = Path(__file__).parents[2] / "styles" / "approval.tcss"
 

@@ -64,6 +64,18 @@ class Settled:
 Planned: TypeAlias = Ready | Settled
 
 
+def question_of(request: ApprovalRequest) -> ev.Asked:
+    """The event of putting a request to the person."""
+    return ev.Asked(request.id, request.call.id, request.call.name, request.summary, digest_of(request.effect))
+
+
+def answer_to(decision: Decision) -> ev.Answered:
+    """The event of an answer."""
+    chosen = None if decision.chosen is None else tuple(sorted(decision.chosen))
+    instead = None if decision.instead is None else decision.instead.id
+    return ev.Answered(decision.request_id, decision.answer, decision.reason, decision.by, chosen, instead)
+
+
 class Work:
     """What a run did and may still do. `revision` counts the changes of files, `invalid` unusable replies in a row.
 
@@ -119,13 +131,12 @@ class Work:
         if asked:
             yield ev.Phase("asking")
             for request in asked:
-                question = ev.Asked(
-                    request.id, request.call.id, request.call.name, request.summary, digest_of(request.effect)
-                )
-                yield self.record.note(question)
+                yield self.record.note(question_of(request))
             for answer in await self.agent.ask(tuple(asked)):
                 decisions[answer.request_id] = answer
-                yield self.record.note(ev.Answered(answer.request_id, answer.answer, answer.reason, answer.by))
+                if answer.instead is not None:
+                    yield self.record.note(question_of(answer.instead))
+                yield self.record.note(answer_to(answer))
         async with aclosing(self._carry_out(plan, decisions)) as events:
             async for event in events:
                 yield event
@@ -219,9 +230,10 @@ class Work:
 
     async def _commit_all(self, approved: Sequence[tuple[ApprovalRequest, Decision]]) -> Events:
         """Commit at the same time, with live output on the way; results in call order."""
-        for request, _ in approved:
-            yield ev.Phase("running", request.summary)
-            yield ev.ToolStarted(request.call, request.summary)
+        for request, decision in approved:
+            summary = (decision.instead or request).summary
+            yield ev.Phase("running", summary)
+            yield ev.ToolStarted(request.call, summary)
         stages = [Stage(partial(self._commit, request, decision)) for request, decision in approved]
         ended: list[ev.ToolDone] = []
         try:
@@ -232,10 +244,12 @@ class Work:
             for stage, (request, _) in zip(stages, approved, strict=True):
                 if not isinstance(request.effect, WriteBytes):  # a write is never torn in the middle
                     stage.cancel()
-            for stage, (request, _) in zip(stages, approved, strict=True):
+            for stage, (request, decision) in zip(stages, approved, strict=True):
                 if (result := await stage.settle()) is not None:
                     outcome, seconds = result
-                    ended.append(self.record.done(request.call, outcome, request.summary, seconds))
+                    ended.append(
+                        self.record.done(request.call, outcome, (decision.instead or request).summary, seconds)
+                    )
                     self._book(request, ended[-1])
         for done in ended:
             yield done

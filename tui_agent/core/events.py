@@ -100,12 +100,17 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer to a question; `by` is key, flag or nobody."""
+    """The answer to a question; `by` is key, flag or nobody. `chosen`: the hunks of a yes, None for all.
+
+    `instead` is the id of the question that took its place when the person edited the proposal.
+    """
 
     request_id: str
     answer: Answer
     reason: str = ""
     by: str = "key"
+    chosen: tuple[int, ...] | None = None
+    instead: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -372,7 +372,8 @@ Answer: TypeAlias = Literal["yes", "no", "skip", "stop"]
 class Decision:
     """The answer to one request. `stop` is no plus the end of the run. `by` is key, rule, flag or nobody.
 
-    `chosen` holds the numbers of the hunks to apply, None for all of them.
+    `chosen` holds the numbers of the hunks to apply, None for all of them. `reason` goes to the model, with a
+    yes as well. `instead` is the request that the person made of it by editing its text; then the yes is for that one.
     """
 
     request_id: str
@@ -380,6 +381,7 @@ class Decision:
     reason: str = ""
     by: str = "key"
     chosen: frozenset[int] | None = None
+    instead: ApprovalRequest | None = None
 
 
 Ask: TypeAlias = Callable[[tuple[ApprovalRequest, ...]], Awaitable[tuple[Decision, ...]]]

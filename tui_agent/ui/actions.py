@@ -60,6 +60,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("check.revert", "Take back the edits that failed the check", leader="R", slash="/revert"),
     Action("pane.files", "Files, changes and plan", ("ctrl+t",), "f", "/files", priority=True),
     Action("pane.next", "Next pane", ("tab",), "tab", listed=False),
+    Action("pane.diff", "Review what was changed", ("f4",), "d", "/diff", priority=True),
     Action("view.details", "Fold or unfold details", ("ctrl+o",), "o", "/details", priority=True),
     Action("scroll.up", "Scroll up", ("pageup",), priority=True, listed=False),
     Action("scroll.down", "Scroll down", ("pagedown",), priority=True, listed=False),
@@ -75,10 +76,17 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.suspend", "Suspend to the shell", ("ctrl+z",), slash="/suspend", priority=True),
     Action("app.quit", "Quit", ("ctrl+q", "ctrl+d"), "q", "/quit"),
     Action("dialog.yes", "Yes: apply or run exactly this", ("y",), scope="dialog"),
+    Action("dialog.note", "Yes, with a note for the model", ("Y",), scope="dialog"),
     Action("dialog.no", "No, with a reason if you like", ("n",), scope="dialog"),
     Action("dialog.skip", "Skip for now", ("s",), scope="dialog"),
     Action("dialog.stop", "No, and stop the turn", ("escape", "ctrl+c"), scope="dialog"),
     Action("dialog.hunk", "Next or previous hunk", ("]", "["), scope="dialog"),
+    Action("dialog.take", "Leave out or take the hunk at the cursor", ("space",), scope="dialog"),
+    Action("dialog.other", "Next or previous request that waits", (">", "<", "}", "{"), scope="dialog"),
+    Action("dialog.edit", "Edit the text first, in your editor", ("e",), scope="dialog"),
+    Action("dialog.layout", "One column, two, or by the width", ("v",), scope="dialog"),
+    Action("dialog.wrap", "Wrap or cut long lines", ("w",), scope="dialog"),
+    Action("dialog.full", "Full screen", ("z",), scope="dialog"),
 )
 
 BY_ID = {action.id: action for action in ACTIONS}
@@ -86,6 +94,7 @@ BY_SLASH = {word: action for action in ACTIONS for word in (action.slash, *actio
 
 _WORDS = {
     "escape": "Esc",
+    "space": "Space",
     "enter": "Enter",
     "pageup": "PgUp",
     "pagedown": "PgDn",

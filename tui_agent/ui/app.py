@@ -50,6 +50,7 @@ STYLES = (
     "tree.tcss",
     "palette.tcss",
     "approval.tcss",
+    "review.tcss",
     "first_run.tcss",
     "undo.tcss",
 )

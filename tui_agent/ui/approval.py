@@ -1,31 +1,27 @@
 """The approval dialog: one request at a time, shown completely, answered by y, n or s.
 
 What is shown is derived from the effect that will be executed. The dialog listens late
-(`arming`), never takes Enter, Space, a paste or the mouse for an answer, and leaves the
+(`arming`), never takes Enter, a paste or the mouse for an answer, and leaves the
 composer below it visible: keys that are not for the dialog go there.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from textual import on
 from textual.app import App, ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from tui_agent.core.types import (
-    Answer,
-    ApprovalRequest,
-    Decision,
-    WriteBytes,
-)
+from tui_agent.core.display import plain
+from tui_agent.core.types import Answer, ApprovalRequest, WriteBytes
+from tui_agent.ui.approval_frame import Frame, Room
 from tui_agent.ui.approval_text import (
+    Offer,
     body,
     field_lines,
     info_lines,
@@ -36,18 +32,26 @@ from tui_agent.ui.approval_text import (
     summary_lines,
     warning_lines,
 )
+from tui_agent.ui.batch import Batch, Decisions
 from tui_agent.ui.diff_view import DiffView
-from tui_agent.ui.field import Field
+from tui_agent.ui.editor import EditorError
 from tui_agent.ui.late_modal import LateModal, Outside
+from tui_agent.ui.looks import Looks
+from tui_agent.ui.totals import Totals
 from tui_agent.ui.wrap_view import WrapView
 
 MIN_COLUMNS, MIN_ROWS = 36, 10
-TIGHT_ROWS = 14
 """Below this size nothing can be approved: too little of it would be visible."""
 
-Decisions: TypeAlias = tuple[Decision, ...]
+Edit: TypeAlias = Callable[[str, bytes], Awaitable[bytes]]
+"""Lets the person edit the text of a path in an editor; raises `EditorError` when nothing comes of it."""
 
-_ANSWERS: dict[str, Answer] = {"y": "yes", "n": "no", "s": "skip"}
+_ANSWERS: dict[str, Answer] = {"y": "yes", "Y": "yes", "n": "no", "s": "skip"}
+_ASKS: dict[Answer, str] = {
+    "yes": "what should the model know?   Esc: back",
+    "no": "why not? Enter: without a reason   Esc: back",
+    "skip": "why later? Enter: without a reason   Esc: back",
+}
 _SCROLLS = {
     "up": WrapView.scroll_up,
     "down": WrapView.scroll_down,
@@ -57,49 +61,19 @@ _SCROLLS = {
     "end": WrapView.scroll_end,
 }
 _HUNKS = {"right_square_bracket": 1, "left_square_bracket": -1}
-
-
-@dataclass(slots=True)
-class Batch:
-    """The requests of one question and the decisions so far, in the same order."""
-
-    requests: tuple[ApprovalRequest, ...]
-    decisions: Decisions = ()
-
-    @property
-    def request(self) -> ApprovalRequest:
-        """The request that is being asked; the last one when all are decided."""
-        return self.requests[min(len(self.decisions), len(self.requests) - 1)]
-
-    @property
-    def done(self) -> bool:
-        """Whether every request is decided."""
-        return len(self.decisions) == len(self.requests)
-
-    def decide(self, answer: Answer, reason: str = "") -> None:
-        """Record an answer. What was built on a refused request is not asked any more."""
-        self.decisions += (Decision(self.request.id, answer, reason),)
-        missing = {decision.request_id for decision in self.decisions if decision.answer != "yes"}
-        while not self.done and missing & set(self.request.depends_on):
-            missing.add(self.request.id)
-            self.decisions += (Decision(self.request.id, "skip", "its base was not applied", by="rule"),)
-
-    def stop(self, by: str) -> None:
-        """Stop at the present request: it and all later ones get this answer."""
-        left = self.requests[len(self.decisions) :]
-        self.decisions += tuple(Decision(request.id, "stop", by=by) for request in left)
+_OTHERS = {"greater_than_sign": 1, "less_than_sign": -1, "right_curly_bracket": 1, "left_curly_bracket": -1}
 
 
 class ApprovalScreen(LateModal[Decisions]):
     """Asks for a batch, one request at a time, and is dismissed with one decision per request, in order.
 
     The rows at the bottom that `outside` names stay free for the composer below. `after` names what runs after
-    applying, `where` how commands are confined whose request does not say it. `on_result` is called once, however the
-    dialog ends.
+    applying, `where` how commands are confined whose request does not say it. `edit` opens an editor. `on_result` is
+    called once, however the dialog ends.
     """
 
     ANSWER_KEYS = frozenset(_ANSWERS)
-    OTHER_KEYS = frozenset({*_SCROLLS, *_HUNKS, "z", "escape"})
+    OTHER_KEYS = frozenset({*_SCROLLS, "z", "escape"})
 
     def __init__(
         self,
@@ -108,6 +82,8 @@ class ApprovalScreen(LateModal[Decisions]):
         *,
         after: str = "",
         where: str = "",
+        looks: Looks | None = None,
+        edit: Edit | None = None,
         on_result: Callable[[Decisions], None] = lambda _: None,
     ) -> None:
         """Ask for `requests`, which must not be empty."""
@@ -116,26 +92,22 @@ class ApprovalScreen(LateModal[Decisions]):
             raise ValueError("nothing to ask")
         self.asked = Batch(requests)
         self._on_result = on_result
-        self._after, self._where = after, where
+        self._after, self._where, self._edit = after, where, edit
+        self._looks = looks or Looks()
+        self._totals = Totals(requests)
         self._again = False
+        self._said = ""
         self._asking: Answer | None = None
         self._full = False
         self._footer = ""
         self._cramped = False
-        self._written: dict[str, object] = {}
-        self._view: WrapView = body(requests[0].effect)
+        self._view: WrapView = body(requests[0].effect, self._looks)
+        self._views = {requests[0].id: self._view}
         self._subject = subject(requests[0].effect)
 
     def compose(self) -> ComposeResult:
-        """The frame; the view of the request is put into `body`."""
-        with Vertical(id="approval"):
-            for name in ("reason", "summary", "warnings"):
-                yield Static(id=name, markup=False)
-            with Vertical(id="body"):
-                yield self._view
-            yield Static(id="info", markup=False)
-            yield Static(id="keys", markup=False)
-            yield Field(id="why", disabled=True)
+        """The frame with the first request, and what stands there when it is too small."""
+        yield Frame(self._view)
         yield Static("too small to approve: enlarge the terminal   Esc no and stop", id="small", markup=False)
 
     # -------------------------------------------------------------- facts
@@ -178,16 +150,19 @@ class ApprovalScreen(LateModal[Decisions]):
         """The first request is composed already."""
         self.show_state()
         self.listen_when_painted()
+        if len(self.asked.requests) > 1:
+            self.run_worker(self._totals.count(self.show_state), group="totals")
 
-    async def _show_next(self) -> None:
-        """Show the next request; it has to be answered by a key of its own."""
+    async def _show_present(self) -> None:
+        """Show the present request; it has to be answered by a key of its own."""
         self.arming.hide()
         self._again = False
-        effect = self.asked.request.effect
-        self._subject, self._view = subject(effect), body(effect)
-        frame = self.query_one("#body")
-        await frame.remove_children()
-        await frame.mount(self._view)
+        request = self.asked.request
+        self._subject = subject(request.effect)
+        self._view = self._views.setdefault(request.id, body(request.effect, self._looks))
+        await self.query_one(Frame).show(self._view)
+        if isinstance(self._view, DiffView):
+            self._view.lay_out()
         self.show_state()
         self.listen_when_painted()
 
@@ -205,80 +180,111 @@ class ApprovalScreen(LateModal[Decisions]):
         """Write all texts and fit the view between them."""
         if self.over or not self.is_mounted:
             return
-        columns, rows = self.app.size
-        margin = 6 if columns >= 110 and not self._full else 0
-        top = 0 if columns < 50 or self._full else 3 if rows >= 30 else 1
-        texts = self._texts(max(1, columns - 2 * margin - (4 if columns >= 80 else 2)), rows)
-        field = 1 if self._asking is not None else 0
-        tight = rows < TIGHT_ROWS
-        free = self.outside.free_rows(tight)
-        room = rows - top - free - (1 if tight else 2) - field - sum(map(len, texts.values()))
-        for name, kept in (("reason", 0), ("info", 1)):
-            if room < 1:
-                room += len(texts[name][kept:])
-                texts[name] = texts[name][:kept]
-        self._cramped = room < 1
+        room = Room(*self.app.size, self._full)
+        frame, field = self.query_one(Frame), self._asking is not None
+        fits = frame.fit(room, self._texts(room), self._view, free=self.outside.free_rows(room.tight), field=field)
+        self._cramped = not fits
         self.set_class(self.too_small, "-small")
-        self.set_class(columns < 80, "-open")
-        self.set_class(tight, "-tight")
-        frame = self.query_one("#approval")
-        frame.styles.margin = (top, margin, free, margin)
-        count = f" {len(self.asked.decisions) + 1}/{len(self.asked.requests)}"
-        rule = "─" * (columns - 2 * margin - len(self._subject.title) - len(count) - 7)
-        frame.border_title = f"{self._subject.title} {rule}{count}"
-        for name, lines in texts.items():
-            self._write(name, lines)
-        height = max(1, min(self._view.rows, room))
-        frame = self.query_one("#body")
-        if frame.styles.height is None or frame.styles.height.value != height:
-            frame.styles.height = height
+        self.set_class(room.columns < 80, "-open")
+        self.set_class(room.tight, "-tight")
+        frame.entitle(self._subject.title, f" {self.asked.at + 1}/{len(self.asked.requests)}", room)
         if self.footer != self._footer:
             self._footer = self.footer
             self.outside.footer(self._footer)
 
-    def _write(self, name: str, lines: list[Content]) -> None:
-        """Put lines into the part `name`, if they are other ones."""
-        text = Content("\n").join(lines)
-        key = text.plain, tuple(text.spans)
-        if self._written.get(name) != key:
-            self._written[name] = key
-            part = self.query_one(f"#{name}", Static)
-            part.display = bool(lines)
-            part.update(text)
-
-    def _texts(self, width: int, rows: int) -> dict[str, list[Content]]:
+    def _texts(self, room: Room) -> dict[str, list[Content]]:
         """The lines of every text part of the dialog."""
-        asked, view, request = self._subject, self._view, self.asked.request
+        asked, view, width = self._subject, self._view, room.width
+        request = self.asked.request
         reasons = (request.caution, *request.policy.floors)
         checked = self._after if isinstance(request.effect, WriteBytes) else ""
+        offer = Offer(others=len(self.asked.open) > 1, edits=self._editable is not None)
         return {
-            "reason": reason_lines(request.reason, width, room=2 if rows >= 24 else 1),
-            "summary": summary_lines(asked, view, request.where or self._where, width),
+            "reason": reason_lines(request.reason, width, room=2 if room.rows >= 24 else 1),
+            "summary": summary_lines(asked, view, request.where or self._where, width, self._totals.words),
             "warnings": warning_lines(reasons, (view.warns - asked.expected) | asked.what.warns, width),
-            "info": info_lines(view, checked, width, again=self._again),
-            "keys": key_lines(view, asked.yes, width, armed=self.armed)
+            "info": info_lines(view, checked, width, again=self._again, said=self._said),
+            "keys": key_lines(view, asked.yes, width, armed=self.armed, offer=offer, room=room.key_rows)
             if self._asking is None
             else field_lines(self._asking, width),
         }
 
+    @property
+    def _editable(self) -> tuple[str, bytes] | None:
+        """Path and text of what can be edited first."""
+        effect = self.asked.request.effect
+        if self._edit is None or not isinstance(effect, WriteBytes) or effect.new is None or b"\0" in effect.new:
+            return None
+        return effect.path, effect.new
+
     # -------------------------------------------------------------- keys
 
+    def takes(self, key: str) -> bool:
+        """The keys of this request; Space only after a hunk key put a cursor on a hunk that is in sight."""
+        diff = self._view if isinstance(self._view, DiffView) else None
+        if key == "space":
+            return diff is not None and diff.cursor_hunk > 0
+        if key == "e":
+            return self._editable is not None
+        if key in _HUNKS or key in {"v", "w"}:
+            return diff is not None
+        return key in self.OTHER_KEYS or (key in _OTHERS and len(self.asked.requests) > 1)
+
     def command(self, key: str) -> None:
-        """Scroll, jump, enlarge or stop."""
+        """Scroll, jump, choose, enlarge or stop."""
         if key == "escape":
             self._stop("key")
         elif key == "z":
             self._full = not self._full
-        elif key in _HUNKS:
-            if isinstance(self._view, DiffView):
-                self._view.jump(_HUNKS[key])
+        elif key == "e":
+            self.run_worker(self._edit_first(), group="edit")
+        elif key in _OTHERS:
+            if self.asked.move(_OTHERS[key]):
+                self.arming.hide()
+                self.run_worker(self._show_present(), group="show")
+        elif isinstance(self._view, DiffView) and key not in _SCROLLS:
+            self._diff_command(self._view, key)
         else:
             _SCROLLS[key](self._view, animate=False)
+
+    def _diff_command(self, view: DiffView, key: str) -> None:
+        if key in _HUNKS:
+            view.jump(_HUNKS[key])
+        elif key == "space":
+            view.toggle()
+            self._again = False
+        else:
+            if key == "v":
+                self._looks.next_sides()
+            else:
+                self._looks.wraps = not self._looks.wraps
+            view.lay_out()
+
+    async def _edit_first(self) -> None:
+        """Let the person edit the text; what comes back is a new request that has to be approved."""
+        if self._edit is None or self._editable is None:
+            return
+        path, text = self._editable
+        self.arming.hide()
+        try:
+            new = await self._edit(path, text)
+            self._said = "the text was not changed" if new == text else ""
+        except EditorError as error:
+            new, self._said = text, plain(str(error))
+        if self.over:
+            return
+        if new != text:
+            old = self._views.pop(self.asked.request.id)
+            self.asked.edit(new)
+            await self._show_present()
+            await old.remove()
+        else:
+            self.listen_when_painted()
 
     # -------------------------------------------------------------- answers
 
     async def answer(self, key: str) -> None:
-        """Yes if all was seen, or asked twice; no and skip after their reason."""
+        """Yes if all was seen, or asked twice, with Y after a note; no and skip after their reason."""
         answer, view = _ANSWERS[key], self._view
         if answer != "yes":
             self._open_field(answer)
@@ -289,12 +295,15 @@ class ApprovalScreen(LateModal[Decisions]):
             self._again = True
             self.arming.disturb(self.now)
             return
-        await self._decide("yes")
+        if key == "Y":
+            self._open_field("yes")
+        else:
+            await self._decide("yes")
 
     def _open_field(self, answer: Answer) -> None:
         self._asking = answer
         field = self.query_one("#why", Input)
-        field.placeholder = f"why {'not' if answer == 'no' else 'later'}? Enter: without a reason   Esc: back"
+        field.placeholder = _ASKS[answer]
         field.value = ""
         field.disabled = False
         self.add_class("-asking")
@@ -321,11 +330,11 @@ class ApprovalScreen(LateModal[Decisions]):
 
     async def _decide(self, answer: Answer, reason: str = "") -> None:
         """Record one answer and go on to the next request."""
-        self.asked.decide(answer, reason)
+        self.asked.decide(answer, reason, self._view.chosen if isinstance(self._view, DiffView) else None)
         if self.asked.done:
             self._close()
         else:
-            await self._show_next()
+            await self._show_present()
 
     def _stop(self, by: str) -> None:
         self.asked.stop(by)

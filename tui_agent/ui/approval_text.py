@@ -23,6 +23,7 @@ from tui_agent.core.types import (
     WriteBytes,
 )
 from tui_agent.ui.diff_view import DiffView
+from tui_agent.ui.looks import Looks
 from tui_agent.ui.wrap_view import TextView, WrapView
 from tui_agent.workspace import git
 
@@ -46,6 +47,9 @@ _WARNS = {
     "whitespace-only": "only white space differs",
 }
 
+
+NARROW = 48
+"""Below this many cells only what cannot be done without is written."""
 
 NOTHING = Shown(())
 
@@ -98,11 +102,11 @@ def subject(effect: Effect) -> Subject:
     raise TypeError(f"no dialog for {effect!r}")
 
 
-def body(effect: Effect) -> WrapView:
+def body(effect: Effect, looks: Looks | None = None) -> WrapView:
     """The view that shows all of an effect."""
     match effect:
-        case WriteBytes(base=base, new=new):
-            return DiffView(base, new)
+        case WriteBytes(path=path, base=base, new=new):
+            return DiffView(base, new, path=path, looks=looks)
         case RunArgv(argv=argv):
             return TextView(sanitise(argv, "argv"))
         case RunScript(script=script):
@@ -117,7 +121,9 @@ def body(effect: Effect) -> WrapView:
 
 
 def may_approve(view: WrapView) -> bool:
-    """Whether enough was on screen for `y` to mean anything."""
+    """Whether enough was on screen, and enough is taken, for `y` to mean anything."""
+    if isinstance(view, DiffView) and view.chosen == frozenset():
+        return False
     return view.complete and (view.end_seen or not must_see_end(view))
 
 
@@ -147,6 +153,8 @@ def seen_line(view: WrapView, *, again: bool) -> str:
     unseen = view.total - view.seen
     if not view.complete:
         return "comparing…"
+    if isinstance(view, DiffView) and view.chosen == frozenset():
+        return "nothing is taken: n says no"
     if again and unseen:
         return f"y again: {unseen:,} of {view.total:,} not seen"
     if must_see_end(view) and not view.end_seen:
@@ -174,8 +182,11 @@ def reason_lines(reason: str, width: int, *, room: int) -> list[Content]:
     return [*lines[: room - 1], Content.assemble(lines[room - 1][: width - 1], "…")]
 
 
-def summary_lines(asked: Subject, view: WrapView, where: str, width: int) -> list[Content]:
-    """What will happen to what: for a diff with the counts of the whole change and the position in it."""
+def summary_lines(asked: Subject, view: WrapView, where: str, width: int, whole: str = "") -> list[Content]:
+    """What will happen to what: for a diff with the counts of the whole change and the position in it.
+
+    `whole` tells of the other changes of the same question.
+    """
     parts = [Content.styled(asked.verb, _DIM), styled(asked.what, "bold")]
     if isinstance(view, DiffView):
         more = "" if view.complete else "…"
@@ -183,9 +194,13 @@ def summary_lines(asked: Subject, view: WrapView, where: str, width: int) -> lis
         parts.append(Content.assemble(*counts))
         if view.hunks:
             parts.append(Content.styled(f"hunk {view.hunk}/{len(view.hunks)}{more}", _DIM))
+        if view.chosen is not None:
+            parts.append(Content.styled(f"takes {len(view.chosen)} of {len(view.hunks)} hunks", _WARNING))
+        if width >= NARROW or view.looks.sides != "auto":
+            parts.append(Content.styled(view.layout_words, _DIM))
     else:
         parts += [Content.styled(asked.facts, _DIM), styled(one_line(where), _DIM)]
-    return flow(parts, width)
+    return flow([*parts, Content.styled(whole, _DIM)], width)
 
 
 def warning_lines(reasons: Iterable[str], warns: Iterable[str], width: int) -> list[Content]:
@@ -195,9 +210,10 @@ def warning_lines(reasons: Iterable[str], warns: Iterable[str], width: int) -> l
     return flow([Content.styled("look closely:", _WARNING), *parts], width) if parts else []
 
 
-def info_lines(view: WrapView, after: str, width: int, *, again: bool) -> list[Content]:
-    """What was on screen, and what runs after applying."""
-    parts = [Content.styled(seen_line(view, again=again), _WARNING if again else _DIM)]
+def info_lines(view: WrapView, after: str, width: int, *, again: bool, said: str = "") -> list[Content]:
+    """What was on screen, and what runs after applying; `said` is a word about the last key."""
+    parts = [Content.styled(said, _WARNING)] if said else []
+    parts += [Content.styled(seen_line(view, again=again), _WARNING if again else _DIM)]
     if after:
         parts.append(styled(one_line(f"after applying: {after}"), _DIM))
     return flow(parts, width)
@@ -210,21 +226,54 @@ def keys_line(keys: Iterable[tuple[str, str]], width: int, *, dead: str = "") ->
     return flow(parts, width)
 
 
-def key_lines(view: WrapView, yes: str, width: int, *, armed: bool) -> list[Content]:
-    """The keys that work now; as many lines of `wait…` while the dialog is deaf."""
-    narrow = width < 48
-    keys = [("y", yes), ("n", "no…" if narrow else "no, say why"), ("s", "skip"), ("Esc", "no and stop")]
-    if isinstance(view, DiffView) and len(view.hunks) > 1:
-        keys.append(("] [", "hunk"))
-    if view.max_scroll_y:
-        keys.append(("PgDn", "more") if narrow else ("PgUp PgDn", "scroll"))
-    if not narrow:
-        keys.append(("z", "full"))
-    lines = keys_line(keys, width, dead="" if may_approve(view) else "y")
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What can be done beside answering: `others`: more requests wait; `edits`: the text can be edited."""
+
+    others: bool = False
+    edits: bool = False
+
+
+def key_lines(
+    view: WrapView, yes: str, width: int, *, armed: bool, offer: Offer | None = None, room: int = 9
+) -> list[Content]:
+    """The keys that work now, in at most `room` lines, the answers in any case; blank while the dialog is deaf."""
+    narrow = width < NARROW
+    answers = [("y", yes), ("n", "no…" if narrow else "no, say why"), ("s", "skip"), ("Esc", "no and stop")]
+    dead = "" if may_approve(view) else "y"
+    more = extra_keys(view, offer or Offer(), yes, narrow=narrow)
+    lines = keys_line([*answers, *more], width, dead=dead)
+    while more and len(lines) > max(room, len(keys_line(answers, width))):
+        more.pop()
+        lines = keys_line([*answers, *more], width, dead=dead)
     return lines if armed else [Content.styled("wait…", _DIM), *[Content("")] * (len(lines) - 1)]
 
 
+def extra_keys(view: WrapView, offer: Offer, yes: str, *, narrow: bool) -> list[tuple[str, str]]:
+    """The keys that are no answers, the most useful first."""
+    keys = []
+    diff = view if isinstance(view, DiffView) else None
+    if diff is not None and (diff.cursor_hunk or diff.left_out):
+        keys.append(("Space", "take hunk" if diff.cursor_hunk in diff.left_out else "leave out hunk"))
+    if diff is not None and len(diff.hunks) > 1:
+        keys.append(("] [", "hunk"))
+    if view.max_scroll_y:
+        keys.append(("PgDn", "more") if narrow else ("PgUp PgDn", "scroll"))
+    if offer.others:
+        keys.append(("< >", "other"))
+    keys.append(("Y", f"{yes} + note"))
+    if offer.edits:
+        keys.append(("e", "edit first"))
+    if diff is not None and diff.layout_words:
+        keys.append(("v", "layout"))
+    if not narrow:
+        keys.append(("z", "full"))
+    if diff is not None:
+        keys.append(("w", "no wrap" if diff.looks.wraps else "wrap"))
+    return keys
+
+
 def field_lines(answer: Answer, width: int) -> list[Content]:
-    """The keys of the reason field."""
-    word = "no" if answer == "no" else "skip"
-    return keys_line([("Enter", f"{word}, with this reason or none"), ("Esc", "back")], width)
+    """The keys of the field for a reason or a note."""
+    word = {"no": "no, with this reason or none", "skip": "skip, with this reason or none"}
+    return keys_line([("Enter", word.get(answer, "yes, with this note")), ("Esc", "back")], width)

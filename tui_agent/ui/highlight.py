@@ -51,6 +51,19 @@ LANGUAGES = frozenset(
 )
 """Languages whose lexers keep their whole state in a stack; code in another one stays plain."""
 
+_SUFFIXES = {
+    **{name: name for name in ("c", "cpp", "css", "go", "html", "ini", "java", "js", "py", "rs", "sh", "sql", "toml")},
+    **{name: name for name in ("ts", "xml", "zsh", "json", "jsx", "tsx")},
+    "bash": "bash",
+    "cc": "cpp",
+    "cfg": "ini",
+    "h": "c",
+    "hpp": "cpp",
+    "htm": "html",
+    "mjs": "js",
+    "pyi": "py",
+    "svg": "xml",
+}
 _ALIASES = {"json": "js", "jsonc": "js", "jsx": "js", "tsx": "ts", "rs": "rust", "patch": "diff", "console": "bash"}
 
 _STYLES = (
@@ -99,6 +112,17 @@ def highlight(language: str, stack: Stack, line: str) -> tuple[Stack, list[Piece
         elif shown:
             pieces.append((shown, style))
     return tuple(context.stack), pieces
+
+
+def language_of(path: str) -> str:
+    """The language of a file, by its name; "" when it is none of ours."""
+    name = path.rpartition("/")[2].lower()
+    return "dockerfile" if name == "dockerfile" else _SUFFIXES.get(name.rpartition(".")[2], "")
+
+
+def load(language: str) -> bool:
+    """Load what a language needs, which takes a while: meant for a thread. False when there are no colours for it."""
+    return _lexer(language) is not None
 
 
 def warm_up() -> None:

@@ -68,6 +68,10 @@ class LateModal(ModalScreen[Result], Generic[Result]):
         """Whether a text field of the dialog has the keyboard."""
         return False
 
+    def takes(self, key: str) -> bool:
+        """Whether a key that is no answer is for the dialog now."""
+        return key in self.OTHER_KEYS
+
     async def answer(self, key: str) -> None:
         """One of `ANSWER_KEYS` was meant."""
 
@@ -151,7 +155,7 @@ class LateModal(ModalScreen[Result], Generic[Result]):
             event.key,
             self.now,
             answer=event.key in self.ANSWER_KEYS and self.can_answer,
-            command=event.key in self.OTHER_KEYS,
+            command=self.takes(event.key),
             text=event.is_printable,
         )
         self._held = event if route == "hold" else None

@@ -6,6 +6,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from textual import on
@@ -22,10 +23,14 @@ from tui_agent.core.types import AgentError, ApprovalRequest, ConfigError, Decis
 from tui_agent.modes import AUTO, following, mode
 from tui_agent.ui.actions import ACTIONS, BY_SLASH
 from tui_agent.ui.approval import ask_on_screen
+from tui_agent.ui.attention import Attention
 from tui_agent.ui.chrome import Footer, FooterState, Header, HeaderState, Queue, Rule
 from tui_agent.ui.composer import Composer
 from tui_agent.ui.conversation import Conversation
 from tui_agent.ui.late_modal import Outside
+from tui_agent.ui.looks import Looks
+from tui_agent.ui.review import Review
+from tui_agent.ui.reviewing import edit_first, world_of
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.transcript import Transcript
 from tui_agent.ui.tree import FileTree
@@ -76,6 +81,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self._side = side
         self._armed = ("", 0.0)
         self._dialog = ""
+        self.looks = Looks()
+        self.attention = Attention(self._send, lambda: self.app.app_focus)
         self.confirmed: Callable[[], object] | None = None
         """What the word "yes", if it is sent next, confirms."""
         self._ticker: Timer | None = None
@@ -89,6 +96,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             "ui.back": self.back,
             "pane.files": self.toggle_side,
             "pane.next": self.next_pane,
+            "pane.diff": self.review,
             "view.details": lambda _: self.transcript.toggle_details(),
             "scroll.up": lambda _: self.transcript.action_page_up(),
             "scroll.down": lambda _: self.transcript.action_page_down(),
@@ -118,8 +126,17 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def on_mount(self) -> None:
         """Start with nothing waiting; the clock of the footer runs only while something goes on."""
         self._queue.display = False
+        self.watch(self.app, "app_focus", self._focus_changed, init=False)
         self._ticker = self.set_interval(1.0, self.refresh_footer, pause=True)
         self.refresh_footer()
+
+    def on_unmount(self) -> None:
+        """Leave the terminal its own title."""
+        self.attention.answered()
+
+    def _focus_changed(self, focused: bool) -> None:
+        if focused:
+            self.attention.answered()
 
     # -------------------------------------------------------------- conversation
 
@@ -136,6 +153,13 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def show(self, event: ev.Event | ev.Unknown) -> None:
         """One event of the conversation."""
         self.transcript.feed(event)
+        if isinstance(event, ev.RunEnded) and self.working:
+            self.attention.call(f"{self.header.folder} - {event.reason}")
+
+    def _send(self, text: str) -> None:
+        """Write to the terminal past the screen."""
+        if (driver := self.app._driver) is not None:  # noqa: SLF001 - Textual has no other way to set a title
+            driver.write(text)
 
     def refresh_state(self) -> None:
         """Something of the conversation changed: header, side pane, queue, footer."""
@@ -194,6 +218,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         check = self.conversation.session.check() if self.conversation else None
         self.header = replace(self.header, question=True)
         self._header.state = self.header
+        self.attention.call(f"[!] {self.header.folder} - {batch[0].summary}" if batch else "")
         try:
             return await ask_on_screen(
                 self.app,
@@ -201,9 +226,12 @@ class MainScreen(Screen[None], inherit_bindings=False):
                 outside=self.outside(),
                 after=shlex.join(check.argv) if check else "",
                 where="not sandboxed",
+                looks=self.looks,
+                edit=partial(edit_first, self.app, self.conversation),
             )
         finally:
             self._dialog_footer("")
+            self.attention.answered()
             self.header = replace(self.header, question=False)
             self._header.state = self.header
 
@@ -394,6 +422,18 @@ class MainScreen(Screen[None], inherit_bindings=False):
         if self.has_class("-side-open") and not self.has_class("-wide"):
             self._side.files.focus()
         else:
+            self.composer.focus()
+
+    def review(self, _: str) -> None:
+        """Show everything that this session changed; the notes come back into the composer."""
+        if self.conversation is not None:
+            world = world_of(self.app, self.conversation, self.looks, self.refresh_state)
+            self.app.push_screen(Review(world), self.add_notes)
+
+    def add_notes(self, notes: str | None) -> None:
+        """Put the notes of a review behind what is in the composer, to be read and sent."""
+        if notes:
+            self.composer.load("\n\n".join(filter(None, (self.composer.text.strip(), notes))))
             self.composer.focus()
 
     def copy_answer(self, _: str) -> None:

@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from time import monotonic
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar
 
-from rich.cells import split_graphemes
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.geometry import Size
@@ -26,13 +23,10 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui_agent.core.diff import Row
 from tui_agent.core.display import Shown
+from tui_agent.ui.wrap_lines import Block, Line, Look, Numbers, Piece, Shape, plain_widths, shown_pieces, text_lines
 
-Piece: TypeAlias = tuple[str, str]
-"""Text and the name of its style."""
-Numbers: TypeAlias = Literal["both", "one", "sign", "none"]
-"""What stands before the text: two line numbers, one, only the sign, nothing."""
+__all__ = ["BLOCK_LINES", "Block", "Line", "Numbers", "Piece", "TextView", "WrapView", "plain_widths", "shown_pieces"]
 
 BLOCK_LINES = 512
 SLICE = 0.008
@@ -40,130 +34,6 @@ SLICE = 0.008
 SHOW_EVERY = 0.1
 """Seconds between two pictures of a view that is still being measured."""
 CACHED_LINES = 1_000
-_PLAIN = bytes(range(0x20, 0x7F)) + b"\n\r\t"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One logical line, already sanitised. `kind` names its colours, `sign` stands before the text.
-
-    A `counted` line is one that an approval has to have seen. `other` is the line that this one replaces
-    or is replaced by.
-    """
-
-    pieces: tuple[Piece, ...]
-    kind: str = "text"
-    sign: str = " "
-    old: int | None = None
-    new: int | None = None
-    counted: bool = False
-    warns: frozenset[str] = frozenset()
-    full_view: bool = False
-    other: Row | None = None
-
-
-@dataclass(slots=True)
-class Block:
-    """Lines `0 .. count`, made on demand by `line`.
-
-    `widths` gives the cells of every line where they are known without looking closer (plain
-    ASCII, nothing to escape), else None. A `whole` block is one long line in pieces: it counts
-    once, when all of it was seen. `starts` holds the first row of each line, None when every
-    line is one row high.
-    """
-
-    count: int
-    line: Callable[[int], Line]
-    widths: Callable[[], list[int] | None] = lambda: None
-    whole: bool = False
-    height: int = 0
-    starts: list[int] | None = None
-    done: set[int] = field(default_factory=set)
-    rows_seen: dict[int, int] = field(default_factory=dict)
-
-    def rows(self, index: int) -> range:
-        """The rows of one line, counted from the top of the block."""
-        if self.starts is None:
-            return range(index, index + 1)
-        return range(self.starts[index], self.starts[index + 1] if index + 1 < self.count else self.height)
-
-    def find(self, row: int) -> tuple[int, int]:
-        """The line at a row of the block, and which of its rows that is."""
-        if self.starts is None:
-            return row, 0
-        index = bisect_right(self.starts, row) - 1
-        return index, row - self.starts[index]
-
-    def saw(self, index: int, nth: int) -> int:
-        """Note that a row was on screen; returns how many more lines count as seen now."""
-        if index in self.done:
-            return 0
-        rows = len(self.rows(index))
-        bits = self.rows_seen.get(index, 0) | 1 << nth
-        if bits != (1 << rows) - 1:
-            self.rows_seen[index] = bits
-            return 0
-        self.rows_seen.pop(index, None)
-        self.done.add(index)
-        return 1 if not self.whole or len(self.done) == self.count else 0
-
-
-def shown_pieces(shown: Shown) -> tuple[Piece, ...]:
-    """The spans of a sanitised text as pieces."""
-    return tuple((span.text, span.style) for span in shown.spans)
-
-
-def text_lines(shown: Shown) -> list[tuple[Piece, ...]]:
-    """A sanitised text cut at its newlines; the one at the very end starts no line."""
-    lines: list[list[Piece]] = [[]]
-    for text, style in shown_pieces(shown):
-        first, *others = text.split("\n")
-        lines[-1].append((first, style))
-        lines += [[(other, style)] for other in others]
-    result = [tuple(piece for piece in line if piece[0]) for line in lines]
-    return result[:-1] if len(result) > 1 and not result[-1] else result
-
-
-def plain_widths(lines: Sequence[bytes]) -> list[int] | None:
-    """Cells of each line without its ending, None if any needs the sanitiser; tabs are 4 blanks."""
-    text = b"".join(lines)
-    if text.translate(None, _PLAIN) or b" " * 33 in text or b"\t" * 9 in text:
-        return None
-    if b"\r" in text and text.count(b"\r") != text.count(b"\r\n"):
-        return None
-    if b"\r" in text or b"\t" in text:
-        return [len(line.rstrip(b"\r\n")) + 3 * line.count(b"\t") for line in lines]
-    return [len(line) - line.endswith(b"\n") for line in lines]
-
-
-def wrap(pieces: Iterable[Piece], width: int) -> list[list[Piece]]:
-    """Cut pieces into rows of at most `width` (2 or more) cells; wide and combined characters stay whole."""
-    rows: list[list[Piece]] = [[]]
-    left = width
-    for text, style in pieces:
-        rest = text
-        while rest:
-            size, cells = _fit(rest, left)
-            if not size:
-                rows.append([])
-                left = width
-                continue
-            rows[-1].append((rest[:size], style))
-            rest, left = rest[size:], left - cells
-    return rows
-
-
-def _fit(text: str, cells: int) -> tuple[int, int]:
-    """The longest start of `text` that fits into `cells`: (characters, cells used)."""
-    if text.isascii():
-        size = min(len(text), cells)
-        return size, size
-    size = used = 0
-    for _, stop, wide in split_graphemes(text[: 9 * cells + 9])[0]:  # the sanitiser allows 8 marks on a character
-        if used + wide > cells:
-            break
-        size, used = stop, used + wide
-    return size, used
 
 
 class WrapView(ScrollView, can_focus=False):
@@ -175,7 +45,10 @@ class WrapView(ScrollView, can_focus=False):
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         f"wrap--{name}"
-        for name in ("text", "context", "add", "remove", "gap", "number", "cursor", "escape", "mark", "word")
+        for name in (
+            *("text", "context", "add", "remove", "gap", "out", "number", "cursor", "escape", "mark", "word"),
+            *("comment", "keyword", "literal"),
+        )
     }
 
     class Changed(Message):
@@ -214,10 +87,12 @@ class WrapView(ScrollView, can_focus=False):
         self._blocks: list[Block] = []
         self._tops: list[int] = []
         self._source = self.produce()
-        self._layout_key: tuple[int, Numbers] | None = None
+        self._layout_key: tuple[Shape, str] | None = None
+        self._all_seen = False
         self._anchor: tuple[int, int] | None = None
         self._cursor: tuple[int, int] | None = None
-        self._drawn: dict[tuple[int, int], tuple[list[Strip], bool]] = {}
+        self._drawn: dict[tuple[int, int], tuple[list[Strip], int]] = {}
+        self._look = Look(self._style, self.decorate)
         self._styles: dict[tuple[str, str], Style] = {}
         self._telling = False
         self._shown_at = 0.0
@@ -230,6 +105,9 @@ class WrapView(ScrollView, can_focus=False):
         """Append a block with `counted` counted lines; returns its number."""
         self._blocks.append(block)
         self.total += counted
+        if self._all_seen:
+            block.done = set(range(block.count))
+            self.seen += counted
         return len(self._blocks) - 1
 
     # -------------------------------------------------------------- measuring, in slices
@@ -243,21 +121,35 @@ class WrapView(ScrollView, can_focus=False):
         return "both" if width >= 80 else "one" if width >= 50 else "sign"
 
     @property
+    def wraps(self) -> bool:
+        """Whether long lines go on in the next row; else they are cut with a mark and do not count as seen."""
+        return True
+
+    @property
     def _columns(self) -> int:
         return self.scrollable_content_region.width
 
     @property
-    def _layout(self) -> tuple[int, Numbers]:
+    def shape(self) -> Shape:
+        """How lines are laid out at the present size."""
+        return Shape(self._columns, self.numbers, self._digits, self.wraps)
+
+    @property
+    def measured(self) -> Shape:
         """What the lines were measured for: Textual paints at a new size before it tells of it."""
-        return self._layout_key or (self._columns, self.numbers)
+        return self._layout_key[0] if self._layout_key else self.shape
 
-    @property
-    def _gutter_width(self) -> int:
-        return {"both": 2 * self._digits + 6, "one": self._digits + 4, "sign": 2, "none": 0}[self._layout[1]]
+    def arrangement(self) -> str:
+        """What the blocks depend on beside the lines: when it changes, they are made anew."""
+        return ""
 
-    @property
-    def _text_width(self) -> int:
-        return max(2, self._layout[0] - self._gutter_width - 1)
+    def start_over(self) -> None:
+        """Make the blocks anew; what was seen as a whole stays seen."""
+        self._all_seen = self.complete and self.seen == self.total
+        self._blocks.clear()
+        self.total = self.seen = 0
+        self._cursor = None
+        self._source = self.produce()
 
     def _step(self) -> bool:
         """Do one unit of work; False when there is none left."""
@@ -275,16 +167,12 @@ class WrapView(ScrollView, can_focus=False):
         return True
 
     def _measure(self, block: Block) -> None:
-        width = self._text_width
         widths = block.widths()
-        if widths is None:
-            heights = []
-            for line in map(block.line, range(block.count)):
-                heights.append(len(wrap(line.pieces, width)))
-                self.warns |= line.warns
-                self.full_view |= line.full_view
-        else:
-            heights = [max(1, -(-cells // width)) for cells in widths]
+        lines = [] if widths is not None else [block.line(index) for index in range(block.count)]
+        for line in lines:
+            self.warns |= line.warns
+            self.full_view |= line.full_view
+        heights = self.measured.heights(lines if widths is None else widths, beside=block.beside)
         block.height = sum(heights)
         block.starts = None if block.height == block.count else list(accumulate(heights[:-1], initial=0))
         block.rows_seen.clear()
@@ -316,11 +204,17 @@ class WrapView(ScrollView, can_focus=False):
             await asyncio.sleep(0)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay out for a new width; the line at the top stays there."""
-        key = self._columns, self.numbers
+        """Lay out for a new width."""
+        self.lay_out()
+
+    def lay_out(self) -> None:
+        """Lay out if anything that this depends on is different; the line at the top stays there."""
+        key = self.shape, self.arrangement()
         if not self._columns or key == self._layout_key:
             return
-        if self._tops and (place := self._locate(self.scroll_offset.y)) is not None:
+        if self._layout_key is not None and key[1] != self._layout_key[1]:
+            self.start_over()
+        elif self._tops and (place := self._locate(self.scroll_offset.y)) is not None:
             self._anchor = place[:2] if place != (0, 0, 0) else None
         self._layout_key = key
         self._tops.clear()
@@ -349,56 +243,36 @@ class WrapView(ScrollView, can_focus=False):
         number, index, nth = place
         strips, counted = self._draw(number, index)
         new = self._blocks[number].saw(index, nth) if counted else 0
-        at_end = self.complete and row == self.rows - 1 and not self.end_seen
+        at_end = self.complete and self.wraps and row == self.rows - 1 and not self.end_seen
         if new or at_end:
-            self.seen += new
+            self.seen += new * counted
             self.end_seen |= at_end
             self._tell_soon()
         return strips[nth]
 
-    def _draw(self, number: int, index: int) -> tuple[list[Strip], bool]:
+    def _draw(self, number: int, index: int) -> tuple[list[Strip], int]:
+        """The rows of a line, and how many lines count as seen with the last of them."""
         key = number, index
         if key not in self._drawn:
             if len(self._drawn) >= CACHED_LINES:
                 del self._drawn[next(iter(self._drawn))]
             line = self._blocks[number].line(index)
-            self._drawn[key] = self._strips(line, cursor=key == self._cursor), line.counted
+            strips, cut = self.measured.draw(line, self._look, cursor=key == self._cursor)
+            self._drawn[key] = strips, 0 if cut else line.counted
         return self._drawn[key]
-
-    def _strips(self, line: Line, *, cursor: bool) -> list[Strip]:
-        width, base = self._text_width, self._style(line.kind)
-        rows = wrap(self.decorate(line), width)
-        strips = []
-        for nth, row in enumerate(rows):
-            gutter = self._gutter(line, cursor=cursor) if not nth else [(" " * self._gutter_width, "number")]
-            segments = [Segment(text, self._style(line.kind, style)) for text, style in (*gutter, *row)]
-            strip = Strip(segments).adjust_cell_length(self._gutter_width + width, base)
-            mark = ("↩", self._style(line.kind, "mark")) if nth < len(rows) - 1 else (" ", base)
-            strips.append(Strip.join([strip, Strip([Segment(*mark)])]).adjust_cell_length(self._columns, base))
-        return strips
 
     def decorate(self, line: Line) -> Iterable[Piece]:
         """The pieces of a visible line with richer styles; must not change the text."""
         return line.pieces
 
-    def _gutter(self, line: Line, *, cursor: bool) -> list[Piece]:
-        numbers, digits = self._layout[1], self._digits
-        if numbers == "none":
-            return []
-        lead = ("›" if cursor else " ", "cursor")
-        if numbers == "sign":
-            return [(line.sign, "sign"), lead]
-        columns = (line.old, line.new) if numbers == "both" else (line.old if line.new is None else line.new,)
-        text = " ".join(f"{number or '':>{digits}}" for number in columns)
-        return [lead, (f"{text}  " if numbers == "both" else f"{text} ", "number"), (line.sign + " ", "sign")]
-
     def _style(self, kind: str, part: str = "plain") -> Style:
-        """The colours of a part of a line: the line's own, and those of the part over them."""
+        """The colours of a part of a line: the line's own, and over them those of the part (several joined by +)."""
         key = kind, part
         if key not in self._styles:
             style = self.get_component_rich_style(f"wrap--{kind}")
-            if f"wrap--{part}" in self.COMPONENT_CLASSES:
-                style += self.get_component_rich_style(f"wrap--{part}", partial=True)
+            for name in part.split("+"):
+                if f"wrap--{name}" in self.COMPONENT_CLASSES:
+                    style += self.get_component_rich_style(f"wrap--{name}", partial=True)
             self._styles[key] = style
         return self._styles[key]
 
@@ -408,15 +282,11 @@ class WrapView(ScrollView, can_focus=False):
         self._styles.clear()
         self._drawn.clear()
 
-    def move_cursor(self, place: tuple[int, int] | None) -> None:
-        """Put the cursor before a line, named by block and line, and bring it to the top; None removes it."""
-        for old in (self._cursor, place):
-            self._drawn.pop(old, None) if old else None
-        self._cursor = place
-        if place is not None and place[0] < len(self._tops):
-            number, index = place
-            self.scroll_to(y=self._tops[number] + self._blocks[number].rows(index).start, animate=False)
+    def redraw(self) -> None:
+        """Lines look different now, at the same height."""
+        self._drawn.clear()
         self.refresh()
+        self._tell_soon()
 
     def _tell_soon(self) -> None:
         """Post `Changed` once, however many rows were drawn."""

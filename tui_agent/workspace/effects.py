@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from tui_agent.core.diff import apply_hunks, diff
+from tui_agent.core.diff import apply_hunks, diff, unified
 from tui_agent.core.policy import AUTO_RULE, needs_network
 from tui_agent.core.types import (
     ApprovalRequest,
@@ -47,6 +47,8 @@ from tui_agent.workspace.receipts import UNKNOWN, Restore, plan
 from tui_agent.workspace.running import Commands, Run
 
 T = TypeVar("T")
+_LONGEST_DIFF = 20_000
+"""Characters of a difference that are told to the model."""
 _PASSWORD = re.compile(r"(://[^/\s:@]*:)[^@\s/]+@")
 
 
@@ -327,6 +329,21 @@ def as_approved(effect: Effect, receipt: Receipt | None) -> bool:
     if not isinstance(effect, WriteBytes) or receipt is None:
         return True
     return receipt.after == (None if effect.new is None else sha256(effect.new))
+
+
+def said_with_yes(decision: Decision) -> str:
+    """What the model is told beside the result: that the person edited its text, and the person's note."""
+    text = ""
+    if decision.instead is not None and isinstance(effect := decision.instead.effect, WriteBytes):
+        now = unified(diff(effect.base, effect.new), effect.path)
+        if decision.chosen is not None:
+            now = "the text was edited, then applied in part; read the file again"
+        elif len(now) > _LONGEST_DIFF:
+            now = "the difference is too long to be told; read the file again"
+        text += f"\nthe user edited your text before it was applied. The change is now:\n{now.rstrip()}"
+    if decision.reason:
+        text += f"\nnote from the user: {decision.reason}"
+    return text
 
 
 def _chosen(effect: WriteBytes, decision: Decision) -> tuple[bytes | None, str]:

@@ -41,9 +41,9 @@ from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.registry import TOOLS, Situation, Tool, find, summary
 from tui_agent.tools.text import TextFile
 from tui_agent.workspace import faults, git
-from tui_agent.workspace.effects import Effects, as_approved, off_loop, refusal
+from tui_agent.workspace.effects import Effects, as_approved, off_loop, refusal, said_with_yes
 from tui_agent.workspace.faults import Reach
-from tui_agent.workspace.files import Disk, check_writable
+from tui_agent.workspace.files import Disk, check_writable, sha256
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.paths import Anchor, Place, not_regular
 from tui_agent.workspace.receipts import Blobs, Restore
@@ -241,7 +241,9 @@ class Workspace:
         if not self._complete.issuperset(request.depends_on):
             why = "the earlier change of this file was refused, or applied only in part"
             return Outcome("refused", f"not applied: base changed because {why}")
-        outcome = await self._effects.carry_out(request, decision, emit)
+        outcome = await self._effects.carry_out(decision.instead or request, decision, emit)
+        note = "; ".join(filter(None, (outcome.note, decision.reason)))
+        outcome = replace(outcome, text=outcome.text + said_with_yes(decision), note=note)
         if outcome.status == "applied" and as_approved(request.effect, outcome.receipt):
             self._complete.add(request.id)
         if outcome.receipt is not None and outcome.receipt.unseen:
@@ -291,6 +293,13 @@ class Workspace:
     async def versions(self, step: Restore) -> tuple[bytes | None, bytes | None]:
         """The bytes that a step of a plan starts from and leads to, for the eye; None where there is no file."""
         return await asyncio.to_thread(self._effects.versions, step)
+
+    async def restore(self, path: str, now: bytes | None, new: bytes | None) -> Outcome:
+        """Give a file other content by the person's own hand, if it still holds `now`; leaves a receipt as undo does."""
+        if new is not None and (why := await asyncio.to_thread(self._memory.blobs.put, new)):
+            return Outcome("error", f"{path} was not changed: {why}")
+        before, target = (None if data is None else sha256(data) for data in (now, new))
+        return await self._effects.undo(Restore(path, target, before, "ready"))
 
     async def undo(self, steps: Iterable[Restore]) -> tuple[Outcome, ...]:
         """Carry out steps of a plan, each only if its file still is as the plan saw it; each leaves a receipt.

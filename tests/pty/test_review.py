@@ -1,0 +1,138 @@
+"""In a real terminal: hunks of a question, an editor in between, the review pane, and who is called when away."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.pty.terminal import ENTER, ESC, Home, Terminal, call, say
+
+FOCUS_OUT, FOCUS_IN = b"\x1b[O", b"\x1b[I"
+F4 = b"\x1bOS"
+OLD = "".join(f"{n}\n" for n in range(30))
+
+
+def edits(home: Home) -> None:
+    """A model that reads a file, then changes it in two places."""
+    (home.project / "a.txt").write_text(OLD, encoding="utf-8")
+    changes = [{"old": "\n5\n", "new": "\nfive\n"}, {"old": "\n25\n", "new": "\ntwentyfive\n"}]
+    home.script(
+        say("I read.", call("read_file", path="a.txt")),
+        say("Both places.", call("multi_edit", path="a.txt", edits=changes)),
+        say("done"),
+    )
+
+
+def content(home: Home) -> str:
+    return (home.project / "a.txt").read_text(encoding="utf-8")
+
+
+def told(home: Home) -> str:
+    return "\n".join(event.get("text", "") for event in home.log() if event["type"] == "tool")
+
+
+def test_a_hunk_is_left_out_with_a_note(home: Home) -> None:
+    edits(home)
+    with Terminal(home) as t:
+        t.ready().task()
+        t.wait_for("hunk 1/2")
+        t.armed().keys("]", gap=0.1)
+        t.send(" ")
+        t.wait_for("takes 1 of 2 hunks")
+        t.keys("Y", gap=0.2)
+        t.wait_for("yes, with this note")
+        t.send("only the first")
+        t.send(ENTER)
+        t.wait_for("done")
+        assert content(home) == OLD.replace("\n5\n", "\nfive\n")
+        assert "left out by the user: hunk 2" in told(home)
+        assert "note from the user: only the first" in told(home)
+
+
+def test_an_edited_text_is_asked_again_and_the_terminal_comes_back(home: Home, tmp_path: Path) -> None:
+    edits(home)
+    editor = tmp_path / "editor"
+    editor.write_text(
+        f"#!{sys.executable}\nimport sys\nprint('THIS IS THE EDITOR', flush=True)\n"
+        "text = open(sys.argv[-1]).read()\nopen(sys.argv[-1], 'w').write(text.replace('five', 'FIVE', 1))\n",
+        encoding="utf-8",
+    )
+    editor.chmod(0o755)
+    with Terminal(home, env={"EDITOR": str(editor)}) as t:
+        t.ready().task()
+        t.wait_for("hunk 1/2")
+        t.armed().send("e")
+        t.until(lambda: b"THIS IS THE EDITOR" in t.raw, "the editor never ran")
+        t.wait_for("FIVE")
+        assert content(home) == OLD
+        t.armed().send("y")
+        t.wait_for("done")
+        assert "FIVE" in content(home)
+        assert "the user edited your text" in told(home)
+        assert "+FIVE" in told(home)
+        asked = [event for event in home.log() if event["type"] == "asked"]
+        assert len({event["digest"] for event in asked}) == 2
+
+
+def test_a_failing_editor_changes_nothing(home: Home) -> None:
+    edits(home)
+    with Terminal(home, env={"EDITOR": "false"}) as t:
+        t.ready().task()
+        t.wait_for("hunk 1/2")
+        t.armed().send("e")
+        t.wait_for("false ended with 1")
+        t.armed().send("y")
+        t.wait_for("done")
+        assert "twentyfive" in content(home)
+
+
+def test_review_take_back_and_note(home: Home) -> None:
+    edits(home)
+    with Terminal(home) as t:
+        t.ready().task()
+        t.wait_for("hunk 1/2")
+        t.armed().send("y")
+        t.wait_for("done")
+        t.ready().send(F4)
+        t.wait_for("1 file +2 -2", "hunk 1/2")
+        t.keys("]u", gap=0.2)
+        t.wait_for("u again takes back hunk 2")
+        t.send("u")
+        t.until(lambda: "twentyfive" not in content(home), "never taken back")
+        assert content(home) == OLD.replace("\n5\n", "\nfive\n")
+        t.wait_for("hunk 1/1")
+        t.keys("[jjjjm", gap=0.2)
+        t.wait_for("Enter keep")
+        t.keys("why?", gap=0.02)
+        t.send(ENTER)
+        t.wait_for("notes 1")
+        t.send(ESC)
+        t.wait_for("Notes on your changes:", "a.txt:6", "> five", "why?")
+
+
+def test_who_is_away_is_called_once_and_who_is_here_is_not(home: Home) -> None:
+    edits(home)
+    with Terminal(home) as t:
+        t.ready().task()
+        t.wait_for("hunk 1/2")
+        assert b"\x1b]2;" not in t.raw, "the person is here"
+        before = len(t.raw)
+        t.armed().send(b"y" + FOCUS_OUT)
+        t.wait_for("done")
+        t.until(lambda: b"\x1b]2;" in t.raw[before:], "no title")
+        assert t.raw[before:].count(b"\a\x1b[22;2t\x1b]2;") == 1
+        assert b" - " in t.raw[before:].split(b"\x1b]2;")[1].split(b"\a")[0]
+        t.send(FOCUS_IN)
+        t.until(lambda: b"\x1b[23;2t" in t.raw[before:], "the title never came back")
+
+
+def test_a_question_calls_with_what_it_is_about(home: Home) -> None:
+    edits(home)
+    with Terminal(home) as t:
+        t.ready().send("go")
+        t.wait_for("› go")
+        t.send(ENTER + FOCUS_OUT)
+        t.wait_for("hunk 1/2")
+        title = t.raw.split(b"\x1b]2;")[1].split(b"\a")[0].decode()
+        assert title.startswith("[!] ")
+        assert "edit a.txt +2 -2" in " ".join(title.split())

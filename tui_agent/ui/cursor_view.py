@@ -1,0 +1,63 @@
+"""A view of wrapped lines with a cursor on one of them."""
+
+from __future__ import annotations
+
+from tui_agent.ui.wrap_lines import Line
+from tui_agent.ui.wrap_view import WrapView
+
+
+class CursorView(WrapView):
+    """A `WrapView` whose cursor stands before a line, once a key has put it there."""
+
+    @property
+    def cursor_block(self) -> int | None:
+        """The number of the block with the cursor; None when there is no cursor or it is out of sight."""
+        rows = self._cursor_rows()
+        top = self.scroll_offset.y
+        seen = rows is not None and top <= rows.start < top + max(1, self.size.height)
+        return self._cursor[0] if self._cursor is not None and seen else None
+
+    @property
+    def cursor_line(self) -> Line | None:
+        """The line with the cursor, when it is in sight."""
+        if self._cursor is None or self.cursor_block is None:
+            return None
+        number, index = self._cursor
+        return self._blocks[number].line(index)
+
+    def _cursor_rows(self) -> range | None:
+        """The rows of the line with the cursor, from the top of the view."""
+        if self._cursor is None or self._cursor[0] >= len(self._tops):
+            return None
+        number, index = self._cursor
+        rows, top = self._blocks[number].rows(index), self._tops[number]
+        return range(top + rows.start, top + rows.stop)
+
+    def move_cursor(self, place: tuple[int, int] | None, *, to_top: bool = True) -> None:
+        """Put the cursor before a line, named by block and line, and bring it into sight; None removes it."""
+        for old in (self._cursor, place):
+            self._drawn.pop(old, None) if old else None
+        self._cursor = place
+        if (rows := self._cursor_rows()) is not None:
+            top, height = self.scroll_offset.y, self.size.height
+            if to_top or rows.start < top:
+                self.scroll_to(y=rows.start, animate=False)
+            elif rows.stop > top + height:
+                self.scroll_to(y=rows.stop - height, animate=False)
+        self.refresh()
+        self._tell_soon()
+
+    def step_cursor(self, step: int) -> None:
+        """Move the cursor to the line before (-1) or after (1); it starts at the first line in sight."""
+        top = self._locate(self.scroll_offset.y)
+        if top is None:
+            return
+        number, index = self._cursor if self._cursor is not None and self.cursor_block is not None else top[:2]
+        index += step if self.cursor_block is not None else 0
+        if index < 0 < number:
+            number -= 1
+            index = self._blocks[number].count - 1
+        elif index >= self._blocks[number].count and number + 1 < len(self._tops):
+            number, index = number + 1, 0
+        if 0 <= index < self._blocks[number].count:
+            self.move_cursor((number, index), to_top=False)

@@ -1,0 +1,104 @@
+"""The person's own editor: which program, how it is told a line, and a text edited in it.
+
+The app gives the terminal away meanwhile and waits: nothing is drawn over the editor.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path, PurePath
+
+from tui_agent.core.types import AgentError
+
+FALLBACKS = ("nano", "vim", "vi")
+_GOTO = ("code", "code-insiders", "codium", "vscodium", "cursor", "windsurf")
+_COLON = ("hx", "helix", "zed", "zeditor", "subl", "sublime_text")
+_LINE = ("idea", "pycharm", "webstorm", "goland", "clion", "rustrover", "kate")
+_WAIT = {**dict.fromkeys((*_GOTO, *_COLON[2:], *_LINE[:-1]), "--wait"), "kate": "--block", "gedit": "--wait"}
+"""What makes an editor with a window of its own wait until the file is closed."""
+_PLUS = ("vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "mg", "jed", "ne", "gedit")
+
+
+class EditorError(AgentError):
+    """The editor is missing or failed."""
+
+
+def editor(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The program of VISUAL, else of EDITOR, else one that is found, with its own arguments.
+
+    Raises:
+        EditorError: there is none, or the variable cannot be read.
+    """
+    for name in ("VISUAL", "EDITOR"):
+        if value := environment.get(name, "").strip():
+            try:
+                argv = tuple(shlex.split(value))
+            except ValueError as error:
+                raise EditorError(f"{name} cannot be read: {error}. Set it to the name of your editor.") from error
+            return argv
+    found = next(filter(None, (shutil.which(name, path=environment.get("PATH")) for name in FALLBACKS)), None)
+    if found is None:
+        raise EditorError("No editor was found. Set EDITOR to the name of yours.")
+    return (found,)
+
+
+def at_line(argv: tuple[str, ...], path: str, line: int) -> tuple[str, ...]:
+    """The command that opens a file at a line, from 1, and waits; an unknown editor is told the file only."""
+    name = PurePath(argv[0]).name.removesuffix(".exe")
+    wait = _WAIT.get(name, "")
+    argv = (*argv, wait) if wait and wait not in argv else argv
+    if name in _GOTO:
+        return (*argv, "--goto", f"{path}:{line}")
+    if name in _COLON:
+        return (*argv, f"{path}:{line}")
+    if name in _LINE:
+        return (*argv, "--line", str(line), path)
+    if name in _PLUS:
+        return (*argv, f"+{line}", path)
+    return (*argv, path)
+
+
+def own_environment(environment: Mapping[str, str], keys: Iterable[str]) -> dict[str, str]:
+    """The person's environment for their editor: all of it, but the keys of the providers."""
+    secret = set(keys)
+    return {name: value for name, value in environment.items() if name not in secret}
+
+
+def open_at(path: str, line: int, environment: Mapping[str, str]) -> None:
+    """Open a file at a line and wait; the terminal must have been given away.
+
+    Raises:
+        EditorError: there is no editor, it could not be started, or it ended with a failure.
+    """
+    argv = at_line(editor(environment), path, line)
+    # A caught signal is back to its default in the editor; Ctrl+C there must not end us.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        code = subprocess.run(argv, env=dict(environment), check=False).returncode
+    except OSError as error:
+        raise EditorError(f"{argv[0]} could not be started: {error.strerror}. Set EDITOR.") from error
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if code:
+        raise EditorError(f"{argv[0]} ended with {code}; nothing was taken from it.")
+
+
+def edit_text(name: str, text: bytes, run: Callable[[str], None]) -> bytes:
+    """What `run`, given the path of a private copy of `text`, makes of it; `name` only tells the kind of file."""
+    suffix = PurePath(name).suffix
+    kind = suffix if suffix[1:].isalnum() and suffix.isascii() else ""
+    with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
+        path = Path(folder) / f"proposal{kind}"
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(text)
+        run(str(path))
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise EditorError(f"The edited text could not be read: {error.strerror}.") from error
