@@ -283,7 +283,7 @@ async def test_a_file_that_agents_read_as_instructions_is_named_in_the_dialog(tm
 @pytest.mark.parametrize(("yes", "by"), [(False, "rule: your check for this folder"), (True, "key")])
 async def test_the_check_leaves_a_receipt_with_who_approved(tmp_path: Path, root: Path, yes: bool, by: str) -> None:
     write = {"text": "", "calls": [call("write_file", path="a.txt", content="x\n")]}
-    table = {"checks": {str(root): ["ls", "a.txt"]}}
+    table = {"checks": {str(root): ["ls", "a.txt"]}, "permissions": {"sandbox": "none"}}
     async with running(tmp_path, scripted([write, {"text": "done"}]), settings=settings(table), yes=yes) as (
         app,
         pilot,
