@@ -20,6 +20,7 @@ from textual.pilot import Pilot
 
 from tui_agent.config import settings
 from tui_agent.core import events as ev
+from tui_agent.core.endings import StopReason
 from tui_agent.core.profile import ModelInfo, Pricing, Profile
 from tui_agent.core.types import (
     ApprovalRequest,
@@ -36,7 +37,6 @@ from tui_agent.core.types import (
     Request,
     RunArgv,
     RunScript,
-    StopReason,
     TextDelta,
     ToolCall,
     Usage,

@@ -14,7 +14,8 @@ from tui_agent.checks import Answered, CheckStore, Found, detect
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.types import AgentError, StopReason, UserMessage
+from tui_agent.core.endings import StopReason
+from tui_agent.core.types import AgentError, UserMessage
 from tui_agent.session import Session
 
 FAILING = (sys.executable, "-c", "print('E' * 50_000); raise SystemExit(3)")

@@ -11,9 +11,10 @@ import pytest
 from tests.fakes import Person
 from tui_agent.config import Settings, careful
 from tui_agent.core import events as ev
+from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.policy import DEFAULT, Policy
 from tui_agent.core.profile import Profile
-from tui_agent.core.types import AgentError, ConfigError, Limits, Request, StopReason, ToolCall
+from tui_agent.core.types import AgentError, ConfigError, Request, ToolCall
 from tui_agent.modes import CYCLE, MODES, READERS, first, following, mode
 from tui_agent.paths import Paths
 from tui_agent.prompt import Prompts

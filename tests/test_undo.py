@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
+from tui_agent.core.endings import StopReason
 from tui_agent.core.log import FileLog, load
-from tui_agent.core.types import FileChange, Outcome, Receipt, StopReason, ToolCall
+from tui_agent.core.types import FileChange, Outcome, Receipt, ToolCall
 from tui_agent.undo import state, undone
 from tui_agent.workspace import Workspace
 from tui_agent.workspace.receipts import Restore

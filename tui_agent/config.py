@@ -18,9 +18,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast
 
+from tui_agent.core.endings import Limits
 from tui_agent.core.policy import DEFAULT, Policy
 from tui_agent.core.profile import Effort, Pricing, Profile, ProtocolName, Timeouts, Wire
-from tui_agent.core.types import ConfigError, Limits, Permission, PermissionClass
+from tui_agent.core.types import ConfigError, Permission, PermissionClass
 from tui_agent.paths import own_file
 from tui_agent.schema import Fault, known, line_of, validate
 

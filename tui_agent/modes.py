@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from tui_agent.config import careful
+from tui_agent.core.endings import Limits
 from tui_agent.core.policy import Policy
 from tui_agent.core.types import (
     AgentError,
@@ -19,7 +20,6 @@ from tui_agent.core.types import (
     ConfigError,
     Decision,
     Emit,
-    Limits,
     Outcome,
     Permission,
     RunArgv,

@@ -17,6 +17,7 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.agent import Agent
 from tui_agent.core.check import Check
+from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.log import MemoryLog, is_durable
 from tui_agent.core.loop import NEARLY_OUT, run
 from tui_agent.core.programs import TOOLS as CLASSES
@@ -29,7 +30,6 @@ from tui_agent.core.types import (
     Delta,
     Effect,
     Emit,
-    Limits,
     ListFiles,
     Model,
     Outcome,
@@ -43,7 +43,6 @@ from tui_agent.core.types import (
     RunScript,
     SearchText,
     SetPlan,
-    StopReason,
     TextDelta,
     ToolCall,
     Tools,

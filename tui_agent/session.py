@@ -23,6 +23,7 @@ from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.check import Check
+from tui_agent.core.endings import StopReason
 from tui_agent.core.log import FileLog
 from tui_agent.core.loop import Agent, run
 from tui_agent.core.policy import pattern_fault
@@ -40,7 +41,6 @@ from tui_agent.core.types import (
     PolicyRequest,
     Receipt,
     RunArgv,
-    StopReason,
     ToolCall,
     Tools,
     ToolSpec,

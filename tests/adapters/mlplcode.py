@@ -12,13 +12,13 @@ from typing import Any
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.agent import Agent, Plain
+from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.loop import run
 from tui_agent.core.types import (
     ApprovalRequest,
     AssistantMessage,
     Author,
     Decision,
-    Limits,
     Model,
     Outcome,
     PolicyRequest,
@@ -27,7 +27,6 @@ from tui_agent.core.types import (
     ReplyEnd,
     Request,
     RunArgv,
-    StopReason,
     TextDelta,
     ToolCall,
     UserMessage,

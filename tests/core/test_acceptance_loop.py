@@ -9,8 +9,9 @@ from tests.fakes import FakeTools, Person
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.check import Check
+from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.loop import Agent, run
-from tui_agent.core.types import Limits, Request, StopReason, UserMessage
+from tui_agent.core.types import Request, UserMessage
 from tui_agent.providers.scripted import scripted
 
 READ = {"calls": [{"name": "read_file", "arguments": {"path": "a"}}]}

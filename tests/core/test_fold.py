@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from tui_agent.core import events as ev
+from tui_agent.core.endings import StopReason
 from tui_agent.core.fold import INTERRUPTED, Change, changes, exit_code, history, plan, totals
 from tui_agent.core.profile import Pricing
 from tui_agent.core.types import (
     AssistantMessage,
     Receipt,
-    StopReason,
     ToolCall,
     ToolMessage,
     Usage,

@@ -3,8 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tui_agent.core.endings import StopReason
 from tui_agent.core.guards import Key, batch_signature, repeat_verdict, signature, verdict_on_done
-from tui_agent.core.types import StopReason, ToolCall
+from tui_agent.core.types import ToolCall
 
 WINDOW = 5
 

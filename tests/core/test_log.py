@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent.core import events as ev
+from tui_agent.core.endings import StopReason
 from tui_agent.core.log import FileLog, decode, digest_of, encode, load
 from tui_agent.core.types import (
     AssistantMessage,
     Author,
     ProviderError,
     Receipt,
-    StopReason,
     ToolCall,
     Usage,
     WriteBytes,

@@ -11,6 +11,7 @@ from tests.fakes import FakeTools, Person
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.check import Check
+from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.log import MemoryLog, digest_of, is_durable
 from tui_agent.core.loop import Agent, run
 from tui_agent.core.types import (
@@ -20,12 +21,10 @@ from tui_agent.core.types import (
     ConfigError,
     Decision,
     FileChange,
-    Limits,
     Model,
     ProviderError,
     ReplyEnd,
     Request,
-    StopReason,
     TextDelta,
     ToolMessage,
     UserMessage,

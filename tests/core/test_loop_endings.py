@@ -11,8 +11,16 @@ from tests.core.test_loop import call, ended, events_of, passing, read, write
 from tests.fakes import FakeTools, Person
 from tui_agent.core import events as ev
 from tui_agent.core import fold
+from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.loop import Agent
-from tui_agent.core.types import Author, Limits, Model, ProviderError, ReplyEnd, Request, StopReason, UserMessage
+from tui_agent.core.types import (
+    Author,
+    Model,
+    ProviderError,
+    ReplyEnd,
+    Request,
+    UserMessage,
+)
 from tui_agent.providers.scripted import scripted
 from tui_agent.ui.blocks import ended as note_of
 

@@ -18,17 +18,16 @@ import pytest
 from tests.live.conftest import MODEL, MakeProfile, make_profile
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
+from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.profile import Profile
 from tui_agent.core.reply import collect
 from tui_agent.core.types import (
     ApprovalRequest,
     Decision,
-    Limits,
     Reply,
     ReplyEnd,
     Request,
     RetryTick,
-    StopReason,
     TextDelta,
     UserMessage,
 )

@@ -16,18 +16,17 @@ from hypothesis import strategies as st
 from tests.fakes import FakeTools, Person
 from tui_agent.core import events as ev
 from tui_agent.core import fold
+from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.loop import Agent, run
 from tui_agent.core.reply import identified
 from tui_agent.core.types import (
     AssistantMessage,
     Author,
-    Limits,
     Model,
     ProviderError,
     Reply,
     ReplyEnd,
     Request,
-    StopReason,
     TextDelta,
     ToolCall,
     ToolMessage,

@@ -14,8 +14,8 @@ import pytest
 from tests.cli.conftest import Shell, shell  # noqa: F401 - a fixture
 from tests.replay.record import CHECK, FOLDER, START, person, record
 from tui_agent.core import events as ev
+from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.log import load
-from tui_agent.core.types import Limits, StopReason
 from tui_agent.replay import Divergence, RecordedTools, Stage, play, runs, shape_of
 from tui_agent.workspace.receipts import Blobs
 

@@ -14,7 +14,15 @@ from textual.pilot import Pilot
 from tui_agent import demo
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
-from tui_agent.core.types import Author, Model, ProviderError, ReplyEnd, Request, StopReason, TextDelta
+from tui_agent.core.endings import StopReason
+from tui_agent.core.types import (
+    Author,
+    Model,
+    ProviderError,
+    ReplyEnd,
+    Request,
+    TextDelta,
+)
 from tui_agent.paths import Paths
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Terms

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.ui.test_app import answer, ends, idle, running, send, text_of, until
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
-from tui_agent.core.types import StopReason
+from tui_agent.core.endings import StopReason
 from tui_agent.providers.scripted import scripted
 
 WRITE = {"calls": [{"name": "write_file", "arguments": {"path": "new.txt", "content": "x\n"}}]}

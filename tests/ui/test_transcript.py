@@ -11,6 +11,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.events import MouseScrollDown, MouseScrollUp
 
+from tui_agent.core.endings import StopReason
 from tui_agent.core.events import (
     AssistantSaid,
     CheckDone,
@@ -21,7 +22,7 @@ from tui_agent.core.events import (
     ToolStarted,
     UserSaid,
 )
-from tui_agent.core.types import AssistantMessage, ProviderError, StopReason, TextDelta, ToolCall
+from tui_agent.core.types import AssistantMessage, ProviderError, TextDelta, ToolCall
 from tui_agent.ui.blocks import Said
 from tui_agent.ui.lines import STYLES
 from tui_agent.ui.transcript import Transcript

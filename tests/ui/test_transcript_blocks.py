@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tui_agent.core.endings import StopReason
 from tui_agent.core.events import (
     Answered,
     ArgumentsDelta,
@@ -31,7 +32,6 @@ from tui_agent.core.types import (
     ReasoningDelta,
     Receipt,
     RetryTick,
-    StopReason,
     TextDelta,
     ToolCall,
     Usage,

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from tui_agent.core.check import Check
+from tui_agent.core.endings import Limits
 from tui_agent.core.log import Log, MemoryLog
 from tui_agent.core.types import (
     ApprovalRequest,
     Ask,
     Decision,
-    Limits,
     Model,
     Reply,
     Request,

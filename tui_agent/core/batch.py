@@ -17,6 +17,7 @@ from typing import TypeAlias
 from tui_agent.core import events as ev
 from tui_agent.core.agent import Agent
 from tui_agent.core.check import Check, gate
+from tui_agent.core.endings import StopReason
 from tui_agent.core.evidence import Changed
 from tui_agent.core.guards import Denied, Key, batch_signature, refusal, repeat_verdict, signature
 from tui_agent.core.log import digest_of
@@ -32,7 +33,6 @@ from tui_agent.core.types import (
     Reply,
     RunArgv,
     SearchText,
-    StopReason,
     ToolCall,
     Verdict,
     WriteBytes,

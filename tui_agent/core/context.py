@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui_agent.core.types import AssistantMessage, Limits, Message, StopReason, Usage, UserMessage
+from tui_agent.core.endings import Limits, StopReason
+from tui_agent.core.types import AssistantMessage, Message, Usage, UserMessage
 
 IMAGE_SIZE = 6000
 """Characters that one picture counts as: vendors take about 1,500 tokens for it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from tui_agent.core.endings import StopReason
 from tui_agent.core.types import (
     Answer,
     AssistantMessage,
@@ -21,7 +22,6 @@ from tui_agent.core.types import (
     Receipt,
     RetryTick,
     Spoken,
-    StopReason,
     TextDelta,
     ToolCall,
     Usage,

@@ -12,6 +12,7 @@ from functools import reduce
 
 from tui_agent.core import events as ev
 from tui_agent.core.context import CHARACTERS_PER_TOKEN, head_and_tail, size_of
+from tui_agent.core.endings import StopReason
 from tui_agent.core.guards import signature
 from tui_agent.core.types import (
     OWN_COMMAND,
@@ -20,7 +21,6 @@ from tui_agent.core.types import (
     Message,
     Receipt,
     Spoken,
-    StopReason,
     ToolMessage,
     Usage,
     UserMessage,

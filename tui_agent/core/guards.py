@@ -6,7 +6,15 @@ import json
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from tui_agent.core.types import ApprovalRequest, Decision, Outcome, StopReason, ToolCall, Verdict, WriteBytes
+from tui_agent.core.endings import StopReason
+from tui_agent.core.types import (
+    ApprovalRequest,
+    Decision,
+    Outcome,
+    ToolCall,
+    Verdict,
+    WriteBytes,
+)
 
 Denied: TypeAlias = Literal["", "person", "skip", "policy", "nobody"]
 """Who said no to an action; empty when nobody did."""

@@ -17,6 +17,7 @@ from tui_agent.core import events as ev
 from tui_agent.core.agent import Agent
 from tui_agent.core.batch import Work
 from tui_agent.core.context import limit_reached
+from tui_agent.core.endings import StopReason
 from tui_agent.core.evidence import task_evidence, unbacked_claims
 from tui_agent.core.fold import answered
 from tui_agent.core.guards import verdict_on_done
@@ -29,7 +30,6 @@ from tui_agent.core.types import (
     Image,
     Reply,
     Request,
-    StopReason,
     ToolSpec,
     Usage,
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TypeVar
 
 from tui_agent.core import events as ev
+from tui_agent.core.endings import StopReason
 from tui_agent.core.fold import message_of
 from tui_agent.core.guards import CheckState, Denied
 from tui_agent.core.log import Log, is_durable
-from tui_agent.core.types import Message, Outcome, StopReason, ToolCall
+from tui_agent.core.types import Message, Outcome, ToolCall
 
 D = TypeVar("D", bound=ev.Durable)
 

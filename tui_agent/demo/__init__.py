@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.config import Settings
+from tui_agent.core.endings import Limits
 from tui_agent.core.profile import Profile
-from tui_agent.core.types import ApprovalRequest, Decision, Limits, Model
+from tui_agent.core.types import ApprovalRequest, Decision, Model
 from tui_agent.paths import PACKAGE, Paths
 from tui_agent.providers.scripted import load_script, scripted
 from tui_agent.session import Terms

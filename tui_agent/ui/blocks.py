@@ -15,7 +15,14 @@ from typing import TypeAlias
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.display import Sanitiser, sanitise
-from tui_agent.core.types import ProviderError, ReasoningDelta, RetryTick, StopReason, TextDelta, ToolCall
+from tui_agent.core.endings import StopReason
+from tui_agent.core.types import (
+    ProviderError,
+    ReasoningDelta,
+    RetryTick,
+    TextDelta,
+    ToolCall,
+)
 from tui_agent.ui.lines import marked
 from tui_agent.ui.markdown import Chunker, Prose
 

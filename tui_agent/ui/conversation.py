@@ -14,8 +14,9 @@ from itertools import takewhile
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
+from tui_agent.core.endings import StopReason
 from tui_agent.core.log import is_durable
-from tui_agent.core.types import AgentError, RetryTick, StopReason, TextDelta
+from tui_agent.core.types import AgentError, RetryTick, TextDelta
 from tui_agent.own_command import MARK, own_command
 from tui_agent.session import Session
 from tui_agent.workspace.images import named

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import asdict, dataclass, make_dataclass, replace
 from typing import Any
 
-from tui_agent.core import agent, events, loop, types
+from tui_agent.core import agent, endings, events, loop, types
 from tui_agent.protocols import action, dialect, json_object, prompts
 from tui_agent.tools.registry import TOOLS
 
@@ -105,7 +105,7 @@ def run_agent(task: str, generate: Any, workspace: Any, limits: Any = None, on_e
     async def play() -> events.RunEnded:
         model = types.Model(types.Author("tiny-llm", "", ""), stream)
         repeats = {"max_identical": limits.max_identical_actions + 1, "repeat_window": 1}
-        bounds = types.Limits(limits.max_steps + 1, limits.max_invalid_actions, limits.max_context_chars, **repeats)
+        bounds = endings.Limits(limits.max_steps + 1, limits.max_invalid_actions, limits.max_context_chars, **repeats)
         given = loop.Agent(model, _Tools(workspace), limits=bounds, system=system["content"], dialect=_Dialect())
         async for event in loop.run(task, replace(given, warn_repeats=False)):
             if isinstance(event, events.ToolDone):
