@@ -753,11 +753,12 @@ async def test_questions_wait_for_each_other():
         second = asyncio.create_task(ask_on_screen(d.app, (edit("2"),), outside=Outside(clock=d.clock)))
         await d.pilot.pause()
         assert len(d.app.screen_stack) == 2
+        first = d.app.screen
         await d.key("y")
         assert await d.answer() == (Decision("1", "yes"),)
-        await d.pilot.pause()
-        await d.pilot.pause()
-        await d.later()
+        async with asyncio.timeout(10):
+            while d.app.screen is first or not getattr(d.app.screen, "armed", False):
+                await d.later()
         await d.key("y")
         assert await asyncio.wait_for(second, 5) == (Decision("2", "yes"),)
 
