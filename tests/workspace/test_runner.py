@@ -104,7 +104,10 @@ async def test_signals_and_descriptors_are_as_a_program_expects_them(tmp_path):
         result = await run(sh("grep -E '^Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd"), cwd=tmp_path, timeout=10)
     finally:
         signal.signal(signal.SIGUSR1, signal.SIG_DFL)
-    assert result.output.split() == ["SigBlk:", "0" * 16, "SigIgn:", "0" * 16, "0", "1", "2", "3"]  # 3: ls itself
+    _, blocked, _, ignored, *descriptors = result.output.split()
+    internal = 1 << 31 | 1 << 32  # 32 and 33 belong to glibc, whose posix_spawn may leave them ignored
+    assert (int(blocked, 16), int(ignored, 16) & ~internal) == (0, 0)
+    assert descriptors == ["0", "1", "2", "3"]  # 3: ls itself
 
 
 async def test_two_commands_at_once_do_not_mix(tmp_path):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import groupby, pairwise
@@ -76,7 +76,11 @@ class DiffView(CursorView):
     def on_mount(self) -> None:
         """Colours come when their lexer is loaded; nothing waits for them."""
         if self._language:
-            self.set_timer(COLOURS_AFTER, lambda: self.run_worker(self._colour(), group="colours"))
+            self.set_timer(COLOURS_AFTER, self._begin_colours)
+
+    def _begin_colours(self) -> None:
+        colour: Callable[[], Awaitable[None]] = self._colour  # no coroutine yet: a view that closes now leaves none
+        self.run_worker(colour, group="colours")
 
     async def _colour(self) -> None:
         if not await asyncio.to_thread(load, self._language):
