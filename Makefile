@@ -1,4 +1,5 @@
-# Everything a person needs: `make demo` runs the product, `make check` is the whole gate.
+# Everything a person needs: `make demo` runs the product, `make check` is the whole gate, `make install` puts the
+# one-file program with its completions below PREFIX.
 # Set-up uses uv when it is there, else venv and pip. PYTHON chooses the interpreter (3.11 or newer).
 
 PYTHON ?=
@@ -6,7 +7,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 NEW := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 
-.PHONY: demo check lint types contracts test screenshots bench clean
+# one worker a core; more (WORKERS=4) are faster, and make the terminals of the tests wait for each other
+WORKERS ?= auto
+
+.PHONY: demo check lint types contracts test screenshots bench dist install uninstall clean
+
+# a ~ that make was given is not the shell's to replace
+PREFIX ?= $(HOME)/.local
+DESTDIR ?=
+INTO = $(DESTDIR)$(patsubst ~/%,$(HOME)/%,$(PREFIX))
+BASH_COMPLETION = share/bash-completion/completions/tui-agent
+ZSH_COMPLETION = share/zsh/site-functions/_tui-agent
+FISH_COMPLETION = share/fish/vendor_completions.d/tui-agent.fish
 
 demo: $(VENV)/.ready
 	@$(BIN)/python -m tui_agent demo
@@ -24,17 +36,39 @@ contracts: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python screenshots/draw.py
 
 bench: $(VENV)/.dev
+	$(BIN)/python bench/screen.py
 	$(BIN)/python bench/transcript.py
+	$(BIN)/python bench/composer.py
 	$(BIN)/python bench/diff.py
 	$(BIN)/python bench/oneshot.py
 	$(BIN)/python bench/sandbox.py
+	$(BIN)/python bench/flood.py
 	$(BIN)/python bench/providers.py
+	$(BIN)/python bench/sessions.py
+	$(BIN)/python bench/tree.py
+
+# dist/tui-agent is one file that needs nothing but Python
+dist: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/python packaging/zipapp.py dist/tui-agent
+
+install: $(VENV)/.ready
+	$(BIN)/python packaging/zipapp.py build/tui-agent
+	@set -e; for shell in bash zsh fish; do $(BIN)/python -m tui_agent completions $$shell > build/completions.$$shell; done
+	install -D -m 755 build/tui-agent '$(INTO)/bin/tui-agent'
+	install -D -m 644 build/completions.bash '$(INTO)/$(BASH_COMPLETION)'
+	install -D -m 644 build/completions.zsh '$(INTO)/$(ZSH_COMPLETION)'
+	install -D -m 644 build/completions.fish '$(INTO)/$(FISH_COMPLETION)'
+
+uninstall:
+	rm -f '$(INTO)/bin/tui-agent' '$(INTO)/$(BASH_COMPLETION)' '$(INTO)/$(ZSH_COMPLETION)' '$(INTO)/$(FISH_COMPLETION)'
 
 $(VENV)/.ready: pyproject.toml | $(BIN)/python
 	@echo "setting up $(VENV) (once)"

@@ -23,11 +23,15 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tui_agent.core.profile import Profile
+from tui_agent.core.secrets import Secrets
 from tui_agent.core.types import ReplyEnd, Request, TextDelta, UserMessage
-from tui_agent.providers import http, openai_chat
+from tui_agent.providers import connection, http, openai_chat
+from tui_agent.providers.masking import Mask
 from tui_agent.providers.sse import SseDecoder
 
 PIECE = 4096
+ENV = {"BENCH_KEY": "sk-0123456789abcdefghijklmnopqrstuvwxyz"}
+"""There is a key, so every delta passes the stage that hides it."""
 TOKENS = ("Good", ": the", " message", " for", " `\\x`", " stays", ".\n", " ünïcode", ' "quoted"', " 12")
 
 
@@ -81,6 +85,11 @@ def product(body: bytes, profile: Profile) -> int:
     return seen
 
 
+def masked(body: bytes, profile: Profile) -> int:
+    decoder, mask = openai_chat.decoder(profile), Mask(Secrets(ENV.values()))
+    return sum(len(mask.through(decoder.feed(body[at : at + PIECE]))) for at in range(0, len(body), PIECE))
+
+
 def peer(body: bytes) -> int:
     """httpx-sse over the same pieces: its lines, its decoder, then `json.loads`."""
     from httpx_sse._decoders import SSEDecoder, SSELineDecoder
@@ -101,7 +110,7 @@ def peer(body: bytes) -> int:
 
 async def from_socket(profile: Profile) -> int:
     seen = 0
-    async for delta in openai_chat.stream(profile, Request("", (UserMessage("hi"),))):
+    async for delta in openai_chat.stream(profile, Request("", (UserMessage("hi"),)), http.Link(env=ENV)):
         if isinstance(delta, TextDelta):
             seen += 1
         assert not isinstance(delta, ReplyEnd) or delta.error is None
@@ -172,20 +181,21 @@ def main() -> None:
         ("json.loads alone", lambda: bare(events)),
         ("our framing alone", lambda: framing(body)),
         ("our decoder: bytes to deltas", lambda: product(body, profile)),
+        ("our decoder, keys hidden", lambda: masked(body, profile)),
         ("httpx-sse and json.loads", lambda: peer(body)),
     ]
     with subprocess.Popen([sys.executable, __file__, "--serve", str(count)], stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         try:
             url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-            there = Profile("bench", endpoint=url, model="m", local=True)
+            there = Profile("bench", endpoint=url, model="m", local=True, api_key_env="BENCH_KEY")
             chat = f"{url}/chat/completions"
             rows += [
                 ("socket: httpx, bytes only", lambda: asyncio.run(reading_only(chat, count))),
                 ("socket: our whole provider path", lambda: asyncio.run(from_socket(there))),
                 ("socket: httpx-sse and json.loads", lambda: asyncio.run(peer_from_socket(chat))),
             ]
-            http.load_httpx()
+            connection.load_httpx()
             for name, work in rows:
                 work()
                 print(f"  {name:<34}{cpu(work, count, runs):8.2f}", flush=True)

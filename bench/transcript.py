@@ -4,13 +4,15 @@
 
 Streams one million characters of mixed Markdown in 20,000 deltas through the real widget in a headless
 app, and the same text as plain lines through a bare line view. Prints CPU ms per delta over the 500 deltas that
-end at 25k, 100k, 400k and 1M characters (medians of RUNS, 3 unless given), their ratio, and 20,000 deltas of
-4 characters as fast as they come.
+end at 25k, 100k, 400k and 1M characters (medians of RUNS, 3 unless given), their ratio, 20,000 deltas of
+4 characters as fast as they come, and of a resumed session of 2,000 blocks how long it takes until its end is on the
+screen and what a page up costs.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import time
 from collections.abc import Callable
@@ -24,12 +26,13 @@ from textual.pilot import Pilot
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import RichLog
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tui_agent.core.events import AssistantSaid, UserSaid  # noqa: E402
-from tui_agent.core.types import AssistantMessage, TextDelta  # noqa: E402
+from tui_agent.core.events import AssistantSaid, Event, ToolDone, UserSaid  # noqa: E402
+from tui_agent.core.types import AssistantMessage, TextDelta, ToolCall  # noqa: E402
 from tui_agent.ui.transcript import Transcript  # noqa: E402
 
 TOTAL, DELTAS, WINDOW = 1_000_000, 20_000, 500
@@ -129,6 +132,7 @@ async def windows(kind: str) -> list[float]:
         for end in range(WINDOW * step, TOTAL + 1, WINDOW * step):
             if end in ENDS:
                 await pilot.pause(0.1)
+                gc.collect()  # of all objects, some 20 ms: by chance it would fall into one window of a run or into none
             begin = time.process_time()
             for number, at in enumerate(range(end - WINDOW * step, end, step)):
                 feed(text[at : at + step])
@@ -152,10 +156,50 @@ async def burst(kind: str) -> tuple[float, float]:
                 await asyncio.sleep(0)
         if isinstance(view, Transcript):
             view.feed(AssistantSaid(AssistantMessage(text)))
-            while view.answer != text:
+            while view.story.answers != [text]:
                 await pilot.pause()
         await pilot.pause()
         return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def saved(blocks: int) -> list[Event]:
+    """A session with so many entries: a message, two answers and a read in turns."""
+    text = mixed(4_000)
+    read = ToolDone(ToolCall("c", "read_file", {}), "applied", "line\n" * 50, "", "read file.py")
+    turn: list[Event] = [UserSaid("go on"), AssistantSaid(AssistantMessage(text[:900])), read]
+    turn.append(AssistantSaid(AssistantMessage(text[900:2_000])))
+    return turn * (blocks // len(turn))
+
+
+async def resumed(kind: str) -> tuple[float, float]:
+    """Wall ms until the end of 2,000 blocks is drawn, and CPU ms of a page up, median of 60."""
+    events = saved(2_000)
+    view: Widget
+    if kind == "floor":
+        view = RichLog()
+        said = [e.message.text if isinstance(e, AssistantSaid) else "go on" for e in events]
+    else:
+        view = Transcript()
+    async with Bench(view).run_test(size=(120, 40)) as pilot:
+        await pilot.pause(0.3)
+        begin = time.perf_counter()
+        if isinstance(view, Transcript):
+            view.load(events)
+        elif isinstance(view, RichLog):
+            for text in said:
+                view.write(text)
+        await pilot.pause()
+        first = (time.perf_counter() - begin) * 1000
+        steps: list[float] = []
+        for _ in range(60):
+            cpu = time.process_time()
+            if isinstance(view, Transcript):
+                view.scroll_pages(-1)
+            elif isinstance(view, RichLog):
+                view.scroll_to(y=view.scroll_offset.y - 39, animate=False, immediate=True)
+            await pilot.pause()
+            steps.append((time.process_time() - cpu) * 1000)
+        return first, median(steps)
 
 
 def main() -> None:
@@ -169,6 +213,10 @@ def main() -> None:
     for kind in ("floor", "transcript"):
         wall, cpu = (median(column) for column in zip(*[asyncio.run(burst(kind)) for _ in range(runs)], strict=True))
         print(f"{kind:11} wall {wall:.2f} s   CPU {cpu:.2f} s")
+    print("a saved session of 2,000 blocks")
+    for kind in ("floor", "transcript"):
+        first, step = (median(c) for c in zip(*[asyncio.run(resumed(kind)) for _ in range(runs)], strict=True))
+        print(f"{kind:11} its end is there after {first:.0f} ms   a page up {step:.1f} ms CPU")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+from screenshots import one_shot  # noqa: E402 - the checkout comes first
 from screenshots.scenes import SCENES, SIZES, play, prepared  # noqa: E402 - the checkout comes first
 
 
@@ -25,3 +26,4 @@ async def draw() -> None:
 
 if __name__ == "__main__":
     asyncio.run(draw())
+    one_shot.draw(HERE, SIZES)

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tui_agent.core.receipt import Receipt
 from tui_agent.core.types import (
     ApprovalRequest,
     Decision,
@@ -14,7 +15,6 @@ from tui_agent.core.types import (
     Outcome,
     PolicyRequest,
     ReadFile,
-    Receipt,
     RunArgv,
     ToolCall,
     ToolSpec,

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import sys
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.fakes import Person
-from tests.test_modes import play, session, terms
+from tests.test_modes import WRITE, ended, play, session, terms
 from tui_agent.checks import Answered, CheckStore, Found, detect
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.endings import StopReason
 from tui_agent.core.types import AgentError, UserMessage
+from tui_agent.review import take_back
 from tui_agent.session import Session
+from tui_agent.undo import state, undone
 
 FAILING = (sys.executable, "-c", "print('E' * 50_000); raise SystemExit(3)")
 
@@ -41,6 +44,10 @@ READ = {"calls": [{"name": "read_file", "arguments": {"path": "a.txt"}}]}
         ({"package.json": '{"scripts": ["test"]}'}, None),
         ({"package.json": "[" * 100_000}, None),
         ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, ("pytest",)),
+        ({"pyproject.toml": "[tool.pytest.ini_options]\n", "uv.lock": ""}, ("uv", "run", "pytest")),
+        ({"pytest.ini": "[pytest]\n", "poetry.lock": ""}, ("poetry", "run", "pytest")),
+        ({"pytest.ini": "[pytest]\n", ".venv/bin/pytest": ""}, (".venv/bin/python", "-m", "pytest")),
+        ({"pyproject.toml": "[tool.ruff]\n", "uv.lock": ""}, None),
         ({"pyproject.toml": "[tool.ruff]\n"}, None),
         ({"setup.cfg": "[tool:pytest]\n"}, ("pytest",)),
         ({"pytest.ini": "[pytest]\n"}, ("pytest",)),
@@ -52,6 +59,7 @@ READ = {"calls": [{"name": "read_file", "arguments": {"path": "a.txt"}}]}
 )
 def test_a_check_is_found_in_the_files_of_a_folder(tmp_path: Path, files: dict[str, str], argv: Any) -> None:
     for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     found = detect(tmp_path)
     assert (found and found.argv) == argv
@@ -153,9 +161,16 @@ def test_a_damaged_file_is_not_written_over(tmp_path: Path, damage: str) -> None
     assert store.file.read_text() == damage
 
 
-def test_a_check_that_is_only_proposed_is_not_in_the_prompt(tmp_path: Path) -> None:
-    assert detect(tmp_path) is None
-    assert Found(("make", "check"), "Makefile").source == "Makefile"
+@pytest.mark.parametrize(("answer", "said"), [("yes", True), ("no", False)])
+async def test_a_check_is_in_the_prompt_once_it_is_accepted_and_not_while_it_is_proposed(
+    tmp_path: Path, answer: str, said: bool
+) -> None:
+    with_makefile(tmp_path)
+    assert detect(tmp_path / "work") == Found(("make", "check"), "Makefile")
+    made, seen = session(tmp_path, [write("1\n"), {"text": "ok"}, {"text": "ok"}], Person(["yes", answer]))
+    await play(made)
+    await play(made)
+    assert ["`make check` runs by itself" in request.system for request in seen] == [False, False, said]
 
 
 async def failed(tmp_path: Path) -> tuple[Session, list[Any]]:
@@ -186,21 +201,44 @@ async def test_the_model_is_told_head_and_tail_of_a_failed_check_and_the_person_
 
 async def test_the_batch_of_a_failed_check_can_be_taken_back_and_the_model_is_told(tmp_path: Path) -> None:
     made, _ = await failed(tmp_path)
-    assert await made.revert() == "reverted: a.txt"
+    assert await take_back(made) is None
     assert (made.root / "a.txt").read_text() == "old\n"
     told = fold.history(made.events)[-1]
-    assert told.text.startswith("The person took back your last edits of a.txt")
-    assert "check FAILED (exit 3)" in told.text
-    with pytest.raises(AgentError, match="nothing to revert"):
-        await made.revert()
+    assert told.text.startswith("The user took back your last edits, after which the check failed, in: a.txt.")
+    assert fold.changes(made.events) == {}
+    assert "nothing to take back" in (await take_back(made) or "")
+
+
+async def test_what_was_taken_back_can_be_done_again(tmp_path: Path) -> None:
+    made, _ = await failed(tmp_path)
+    await take_back(made)
+    step = state(made.events).redo[-1]
+    plan = await made.workspace.plan_undo(step.receipts)
+    outcomes = await made.workspace.undo(plan)
+    made.log.append(undone(step.turn, plan, outcomes, redo=True))
+    assert (made.root / "a.txt").read_text() == "new\n"
+    assert [turn.paths for turn in state(made.events).changed] == [("a.txt",)]
 
 
 async def test_a_file_that_was_changed_since_is_not_overwritten(tmp_path: Path) -> None:
     made, _ = await failed(tmp_path)
     (made.root / "a.txt").write_text("mine\n")
-    with pytest.raises(AgentError, match=r"a\.txt was changed since"):
-        await made.revert()
+    assert "a.txt was changed since" in (await take_back(made) or "")
     assert (made.root / "a.txt").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize(("after", "times", "left"), [("batch", 1, []), ("edit", 2, ["a.txt"])])
+async def test_the_check_runs_behind_each_edit_when_the_person_wants_it(
+    tmp_path: Path, after: Any, times: int, left: list[str]
+) -> None:
+    (tmp_path / "work").mkdir()
+    settings = Settings(checks={str((tmp_path / "work").resolve()): FAILING}, check_after=after)
+    both = {"calls": [*write("1\n")["calls"], *write("2\n", "b.txt")["calls"]]}
+    made, _ = session(tmp_path, [both, *[{"text": str(n)} for n in range(4)]], settings=settings)
+    await play(made)
+    assert sum(isinstance(event, ev.CheckDone) for event in made.events) == times
+    await take_back(made)
+    assert [path.name for path in made.root.iterdir()] == left
 
 
 async def test_only_the_last_batch_is_taken_back(tmp_path: Path) -> None:
@@ -209,6 +247,86 @@ async def test_only_the_last_batch_is_taken_back(tmp_path: Path) -> None:
     replies = [write("1\n"), write("2\n", "b.txt"), *[{"text": str(n)} for n in range(4)]]
     made, _ = session(tmp_path, replies, settings=settings)
     await play(made)
-    await made.revert()
+    await take_back(made)
     assert (made.root / "a.txt").exists()
     assert not (made.root / "b.txt").exists()
+    assert [turn.paths for turn in state(made.events).changed] == [("a.txt",)]
+
+
+async def test_what_a_check_changes_has_a_receipt_and_is_undone(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    root = (tmp_path / "work").resolve()
+    (root / "other.txt").write_text("as it was\n")
+    script = "open('other.txt', 'a').write('formatted'); open('new.txt', 'w').write('log')"
+    settings = Settings(checks={str(root): (sys.executable, "-c", script)})
+    read = {"calls": [{"name": "read_file", "arguments": {"path": "other.txt"}}]}
+    made, _ = session(tmp_path, [read, write("1\n"), {"text": "done"}], settings=settings)
+    await play(made)
+    (check,) = [e for e in made.events if isinstance(e, ev.CheckDone)]
+    assert check.receipt is not None
+    assert sorted(check.receipt.touched) == ["new.txt", "other.txt"]
+    assert list(fold.changes(made.events)) == ["a.txt", "new.txt", "other.txt"]
+    stands = state(made.events)
+    plan = await made.workspace.plan_undo(stands.since(1))
+    assert {step.state for step in plan} == {"ready"}
+    made.log.append(undone(1, plan, await made.workspace.undo(plan)))
+    assert {path.name: path.read_text() for path in root.iterdir()} == {"other.txt": "as it was\n"}
+    assert fold.changes(made.events) == {}
+
+
+async def test_a_check_that_was_interrupted_leaves_a_receipt_of_what_it_changed(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    root = (tmp_path / "work").resolve()
+    script = "import time; open('half.txt', 'w').write('x'); print('go', flush=True); time.sleep(600)"
+    made, _ = session(
+        tmp_path,
+        [write("1\n"), {"text": "done"}],
+        settings=Settings(checks={str(root): (sys.executable, "-c", script)}),
+    )
+
+    async def until_it_talks() -> None:
+        async with aclosing(made.run("do it")) as events:
+            async for event in events:
+                if isinstance(event, ev.CommandOutput) and "go" in event.text:
+                    return
+
+    await until_it_talks()
+    (check,) = [e for e in made.events if isinstance(e, ev.CheckDone)]
+    assert not check.passed
+    assert check.receipt is not None
+    assert check.receipt.touched == ("half.txt",)
+    assert ended(made.events) is StopReason.STOPPED
+
+
+@pytest.mark.parametrize("sandbox", ["none", "auto"])
+async def test_a_check_that_deletes_everything_and_leaves_a_daemon_is_reported_and_the_next_edit_works(
+    tmp_path: Path, sandbox: str
+) -> None:
+    root = (tmp_path / "work").resolve()
+    script = "setsid sleep 600 & find . -mindepth 1 -not -path './.git*' -delete; echo gone; exit 3"
+    settings = Settings(checks={str(root): ("sh", "-c", script)}, sandbox=sandbox)
+    edits = [
+        {"calls": [{"name": "write_file", "arguments": {"path": name, "content": "x\n"}}]}
+        for name in ("a.txt", "b.txt")
+    ]
+    made, seen = session(tmp_path, [*edits, {"text": "done"}, {"text": "done"}, {"text": "done"}], settings=settings)
+    await play(made)
+    checks = [e for e in made.events if isinstance(e, ev.CheckDone)]
+    assert [(c.exit_code, c.output.startswith("gone")) for c in checks] == [(3, True)] * 2
+    assert [sum("check FAILED (exit 3)" in m.text for m in request.messages) for request in seen[1:3]] == [1, 2]
+    writes = [e for e in made.events if isinstance(e, ev.ToolDone)]
+    assert [e.status for e in writes] == ["applied"] * 2
+    assert not (root / "a.txt").exists()
+    assert "a.txt" in checks[0].receipt.touched
+
+
+async def test_a_check_that_hangs_is_ended_at_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = (tmp_path / "work").resolve()
+    monkeypatch.setattr("tui_agent.gate.TIMEOUT", 1.0)
+    settings = Settings(checks={str(root): ("sleep", "600")})
+    made, seen = session(tmp_path, [WRITE, {"text": "done"}, {"text": "done"}, {"text": "done"}], settings=settings)
+    await play(made)
+    (check,) = [e for e in made.events if isinstance(e, ev.CheckDone)]
+    assert check.exit_code is None
+    assert check.duration < 30
+    assert any("could not be run or did not end in time" in m.text for m in seen[1].messages)

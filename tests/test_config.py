@@ -8,7 +8,8 @@ import pytest
 from tui_agent import config
 from tui_agent.config import load, merge, save_profile
 from tui_agent.core.types import ConfigError
-from tui_agent.schema import all_keys, line_of, validate
+from tui_agent.places import place_of
+from tui_agent.schema import all_keys, validate
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "config.example.toml"
@@ -50,7 +51,6 @@ def test_the_example_names_every_key_of_the_schema() -> None:
 def test_a_missing_file_is_an_empty_layer(tmp_path: Path) -> None:
     loaded = load(tmp_path / "none.toml")
     assert loaded.faults == ()
-    assert loaded.settings.active() is None
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_faults_name_file_line_and_key(tmp_path: Path, text: str, line: int, wor
     file = write(tmp_path / "config.toml", text)
     loaded = load(file)
     assert loaded.broken
-    assert str(loaded.faults[0]).startswith(f"{file}:{line}: ")
+    assert str(loaded.faults[0]).startswith(f"{file}:{line}:")
     assert words in str(loaded.faults[0])
 
 
@@ -87,6 +87,11 @@ def test_unknown_keys_are_warnings_with_a_suggestion(tmp_path: Path) -> None:
     assert [f.message for f in loaded.faults] == [
         "unknown key; did you mean default_provider?",
         "unknown key; did you mean max_steps?",
+    ]
+    loaded = load(write(tmp_path / "config.toml", "max_steps = 3\n[profiles.a]\nca_file = 'x'\n"))
+    assert [f.message for f in loaded.faults] == [
+        "unknown key; it belongs into [limits]",
+        "unknown key; it belongs into [profiles.a.options]",
     ]
 
 
@@ -223,11 +228,46 @@ def test_saving_into_a_damaged_file_leaves_it_alone(tmp_path: Path) -> None:
 
 def test_lines_of_keys() -> None:
     text = 'a = 1\n[b]\nc = 2\n[b."x y".d]\ne = 3\nf.g = 4\n'
-    assert line_of(text, ("a",)) == 1
-    assert line_of(text, ("b", "c")) == 3
-    assert line_of(text, ("b", "x y", "d", "e")) == 5
-    assert line_of(text, ("b", "x y", "d", "f", "g")) == 6
-    assert line_of(text, ("nowhere",)) is None
+    assert place_of(text, ("a",)) == (1, 1)
+    assert place_of(text, ("b", "c")) == (3, 1)
+    assert place_of(text, ("b", "x y", "d", "e")) == (5, 1)
+    assert place_of(text, ("b", "x y", "d", "f", "g")) == (6, 1)
+    assert place_of(text, ("nowhere",)) is None
+
+
+def test_places_are_not_taken_from_strings_and_comments() -> None:
+    text = 'x = """\n[limits]\nmax_steps = 1\n"""\n# \'\'\' no string\n[limits]  # """\n  max_steps = 0\n'
+    assert place_of(text, ("limits", "max_steps")) == (7, 3)
+    assert place_of(text, ("limits", "max_cost")) == (6, 2)
+
+
+def test_the_environment_chooses_who_answers(tmp_path: Path) -> None:
+    file = write(tmp_path / "c.toml", USER)
+    loaded = load(file, env={"TUI_AGENT_PROVIDER": "other", "TUI_AGENT_MODEL": "big"})
+    assert not loaded.broken
+    active = loaded.settings.active()
+    assert active is not None
+    assert (active.name, active.model) == ("other", "big")
+    assert loaded.settings.profiles["mine"].model == "m"
+    assert load(file, env={"TUI_AGENT_PROVIDER": "", "TUI_AGENT_MODEL": ""}).settings == load(file, env={}).settings
+
+
+def test_a_provider_of_the_environment_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    loaded = load(write(tmp_path / "c.toml", USER), env={"TUI_AGENT_PROVIDER": "nobody"})
+    assert [str(f) for f in loaded.faults] == [
+        "environment: TUI_AGENT_PROVIDER: there is no profile 'nobody'; there are mine, other"
+    ]
+    assert loaded.broken
+
+
+def test_a_file_that_chooses_a_profile_that_does_not_exist_sends_to_no_other(tmp_path: Path) -> None:
+    file = write(tmp_path / "c.toml", USER.replace('"mine"\n', '"mien"\n', 1))
+    loaded = load(file, env={})
+    (fault,) = loaded.faults
+    assert str(fault) == (
+        f"{file}:1:1: default_provider: there is no profile 'mien'; there are mine, other; did you mean mine?"
+    )
+    assert loaded.broken
 
 
 def test_validate_reports_every_fault_at_once() -> None:

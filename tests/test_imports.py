@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ("textual", "rich", "httpx", "pygments", "markdown_it", "tomlkit", "pathspec", "pyperclip")
+HEAVY = ("textual", "rich", "httpx", "pygments", "markdown_it", "tomlkit", "pathspec")
 
 
 def loaded(code: str) -> set[str]:
@@ -27,6 +27,7 @@ def loaded(code: str) -> set[str]:
     [
         ("import tui_agent.core.loop, tui_agent.core.policy, tui_agent.core.display, tui_agent.core.diff", ()),
         ("import tui_agent.cli", ()),
+        ("import tui_agent.subcommands.start", ()),
         ("import tui_agent.oneshot, tui_agent.session", ()),
         ("import tui_agent.workspace, tui_agent.tools.registry", ()),
         ("import tui_agent.providers, tui_agent.providers.openai_chat", ()),
@@ -43,4 +44,4 @@ def test_a_one_shot_run_never_loads_the_screen() -> None:
 
 
 def test_the_screen_loads_httpx_and_highlighting_late() -> None:
-    assert loaded("import tui_agent.ui.app") & {"httpx", "pygments", "tomlkit", "pyperclip"} == set()
+    assert loaded("import tui_agent.ui.app") & {"httpx", "pygments", "tomlkit"} == set()

@@ -15,9 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import Person
-from tests.test_modes import play, session, terms
+from tests.fixtures.repository import git
+from tests.test_modes import ended, play, session, terms
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
+from tui_agent.core import programs
+from tui_agent.core.endings import StopReason
 from tui_agent.core.policy import DEFAULT
 from tui_agent.core.types import AgentError, Decision
 from tui_agent.modes import AUTO, CYCLE, MODES, following, mode
@@ -84,6 +87,24 @@ def test_a_rule_holds_in_every_mode_but_those_that_only_read(tmp_path: Path) -> 
     assert "true" in made.workspace.permissions.allow
 
 
+async def test_the_list_shows_what_the_mode_makes_of_the_table(tmp_path: Path) -> None:
+    made, _ = session(tmp_path, [TRUE, DONE])
+    assert (rule(made, "write").permission, rule(made, "write").source) == ("ask", "built in")
+    for name, permission in (("edits", "allow"), ("read", "deny")):
+        made.enter(MODES[name])
+        write = rule(made, "write")
+        assert (write.permission, write.source) == (permission, "mode")
+        assert made.workspace.permissions.table["write"] == permission
+        with pytest.raises(AgentError, match="ends with the mode"):
+            made.rules.remove(write)
+    if (await made.commands.ready()).kind == "none":
+        return
+    await made.enter_auto(anyway=True)
+    await play(made)
+    auto = made.in_force[0]
+    assert (auto.permission, auto.source, auto.count, auto.last) == ("allow", "mode", 1, "run  true")
+
+
 def test_what_is_not_of_the_persons_hand_here_is_not_taken_back_here(tmp_path: Path) -> None:
     settings = Settings(policy=replace(DEFAULT, allow=(*DEFAULT.allow, "ruff check"), deny=("git push",)))
     made, _ = session(tmp_path, [], settings=settings)
@@ -106,9 +127,14 @@ def test_there_is_no_rule_for_what_must_be_asked_each_time(command: str) -> None
 
 
 def test_a_rule_shows_one_command_it_matches_and_one_it_does_not() -> None:
-    assert offered("git status -s").pattern == "git status"
-    assert offered("pytest -q").refuses.startswith("pytest")
-    assert offered("make lint").pattern == offered("make lint").matches == "make lint"
+    assert [rule.pattern for rule in offered("git status -s")] == ["git status -s", "git status"]
+    assert all(rule.refuses.startswith("pytest") for rule in offered("pytest -q"))
+    (only,) = offered("make lint")
+    assert only.pattern == only.matches == "make lint"
+    (folder,) = offered("write:src/")
+    assert (folder.matches, folder.refuses) == ("write_file src/any-file", "write_file src.other")
+    with pytest.raises(AgentError, match="needs a path"):
+        offered("write:../x")
 
 
 @pytest.mark.parametrize(
@@ -173,6 +199,14 @@ def test_rules_are_a_set_whatever_the_order(tmp_path_factory: pytest.TempPathFac
         ("list_files", "allow", "table: read = allow"),
         ("update_plan", "allow", "no effect"),
         ('unbalanced "', "deny", "malformed"),
+        ("web_fetch https://example.org", "ask", "table: network = ask"),
+        ("web_search anything", "ask", "table: network = ask"),
+        ("read_skill x", "allow", "table: read = allow"),
+        ("run_command git push", "deny", "deny pattern: git push"),
+        ("run_shell git status", "ask", "table: shell = ask"),
+        ("run_shell git push", "deny", "deny pattern: git push"),
+        ("search", "allow", "table: search = allow"),
+        ("delete_file src/a.py", "ask", "table: write = ask"),
     ],
 )
 async def test_a_call_is_explained_by_the_rule_that_decides_it(
@@ -183,6 +217,35 @@ async def test_a_call_is_explained_by_the_rule_that_decides_it(
     found = await made.workspace.explain(call)
     assert found.permission == permission
     assert rule in found.rule
+
+
+async def test_every_tool_of_the_tables_is_explained_as_itself(tmp_path: Path) -> None:
+    made, _ = session(tmp_path, [])
+    for name, kind in programs.TOOLS.items():
+        if kind != "run":
+            assert (await made.workspace.explain(f"{name} x")).permission_class == kind
+
+
+async def test_an_edit_that_a_rule_for_its_folder_allowed_was_not_seen(tmp_path: Path) -> None:
+    write = {"name": "write_file", "arguments": {"path": "src/a.py", "content": "x"}}
+    person = Person()
+    made, _ = session(tmp_path, [{"calls": [write]}, DONE], person)
+    made.rules.add("write:src/", "folder")
+    await play(made)
+    assert person.asked == []
+    assert made.holds_unseen_edits
+    kept = rule(made, "write:src/")
+    assert (kept.source, kept.count, kept.removable) == ("folder", 1, True)
+    made.enter(MODES["read"])
+    assert "write:src/" not in made.workspace.permissions.allow
+
+
+async def test_the_question_says_which_rule_nearly_fits(tmp_path: Path) -> None:
+    person = Person()
+    call = {"calls": [{"name": "run_command", "arguments": {"argv": ["ls", "/"]}}]}
+    made, _ = session(tmp_path, [call, DONE], person)
+    await play(made)
+    assert [request.missed for (request,) in person.asked] == ["the rule ls does not cover /"]
 
 
 # ------------------------------------------------------------------ AUTO
@@ -200,10 +263,10 @@ def test_auto_is_no_mode_that_a_name_or_a_key_reaches() -> None:
 async def test_auto_needs_a_sandbox_that_works_and_a_trusted_folder(tmp_path: Path) -> None:
     made, _ = session(tmp_path, [], settings=Settings(sandbox="none"))
     with pytest.raises(AgentError, match="needs a sandbox.*the configuration says so"):
-        await made.enter_auto()
+        await made.enter_auto(anyway=True)
     made, _ = session(tmp_path, [], trusted=False)
     with pytest.raises(AgentError, match="trust"):
-        await made.enter_auto()
+        await made.enter_auto(anyway=True)
     assert made.mode.name == "ask"
 
 
@@ -228,7 +291,7 @@ async def test_auto_asks_nothing_but_what_a_floor_raises_and_denies_what_was_den
     person = Person(("no",))
     settings = Settings(sandbox=kind, policy=replace(DEFAULT, deny=("git push",)))
     made, _ = session(tmp_path, [*replies, DONE], person, settings=settings)
-    await made.enter_auto()
+    await made.enter_auto(anyway=True)
     await play(made)
     assert (tmp_path / "work/new.txt").exists()
     assert (tmp_path / "work/made").exists()
@@ -256,7 +319,7 @@ async def test_in_auto_nothing_reaches_the_network(tmp_path: Path) -> None:
         return await run(*args, network=network)
 
     made.commands._run = watch
-    await made.enter_auto()
+    await made.enter_auto(anyway=True)
     await play(made)
     made.enter(MODES["ask"])
     outcome = await made.workspace.call("run_command", {"argv": ["curl", "x"]})
@@ -268,10 +331,99 @@ def test_auto_is_taken_off_by_the_next_mode(tmp_path: Path) -> None:
     made, _ = session(tmp_path, [])
     if asyncio.run(made.commands.ready()).kind == "none":
         return
-    asyncio.run(made.enter_auto())
+    asyncio.run(made.enter_auto(anyway=True))
     assert made.workspace.permissions.auto
     made.enter(following(made.mode))
     assert not made.workspace.permissions.auto
+
+
+async def test_auto_outside_of_a_git_repository_has_to_be_meant(tmp_path: Path) -> None:
+    made, _ = session(tmp_path, [])
+    if (await made.commands.ready()).kind == "none":
+        return
+    with pytest.raises(AgentError, match="no git repository.*/auto anyway"):
+        await made.enter_auto()
+    assert made.mode.name == "ask"
+    (tmp_path / ".git").mkdir()
+    with pytest.raises(AgentError, match="no git repository"):
+        await made.enter_auto()
+    git(tmp_path, "init", "-q")  # around the folder counts
+    await made.enter_auto()
+    assert made.mode is AUTO
+
+
+# ------------------------------------------------------------------ without the sandbox, always
+
+
+MAKE = {"calls": [{"name": "run_command", "arguments": {"argv": ["make", "check"]}}]}
+
+
+@pytest.fixture
+def freed(tmp_path: Path, outside: Path) -> Any:
+    """A maker of sessions in a folder whose `make check` writes outside of it."""
+
+    def make(replies: list[Any], person: Person, **kw: Any) -> Any:
+        made, seen = session(tmp_path, replies, person, **kw)
+        (made.root / "Makefile").write_text(f"check:\n\ttouch {outside}\n")
+        return made, seen
+
+    return make
+
+
+async def test_a_freed_command_runs_in_no_sandbox_until_it_is_taken_back(freed: Any, outside: Path) -> None:
+    person = Person(("no",) * 5)
+    made, _ = freed([MAKE, DONE, MAKE, DONE], person)
+    if (await made.commands.ready()).kind == "none":
+        return
+    assert made.rules.set_free("make check") == ("make", "check")
+    assert made.commands.where(("make", "check")) == "not sandboxed"
+    await play(made)
+    assert outside.exists()  # noqa: ASYNC240
+    assert person.asked == []  # the pattern allows it, as before
+    (known,) = (r for r in made.in_force if r.unsandboxed)
+    assert (known.text, known.source, known.count, known.removable) == ("make check", "folder", 1, True)
+    again, _ = freed([], person)
+    assert again.rules.free(("make", "check"))
+    outside.unlink()  # noqa: ASYNC240
+    made.rules.remove(known)
+    assert not RuleStore(made.rules.store.file).look(made.root, "unsandboxed")
+    await play(made)
+    assert not outside.exists()  # noqa: ASYNC240
+    assert [b[0].call.name for b in person.asked] == ["run_unsandboxed"]
+    assert "always here: /allow-cmd --unsandboxed make check" in person.asked[0][0].caution
+
+
+async def test_a_freed_command_is_asked_where_only_the_sandbox_allowed_it(freed: Any, outside: Path) -> None:
+    person = Person(("no",) * 5)
+    made, _ = freed([MAKE, DONE, MAKE, DONE], person)
+    if (await made.commands.ready()).kind == "none":
+        return
+    made.rules.set_free("make check")
+    made.workspace._unseen_edits = True
+    await play(made)
+    assert [r.where for b in person.asked for r in b] == ["not sandboxed"]
+    await made.enter_auto(anyway=True)
+    await play(made)
+    assert len(person.asked) == 2
+    assert not outside.exists()  # noqa: ASYNC240
+
+
+@pytest.mark.parametrize("command", ["sudo ls", "npm test", "sh -c ls", "curl x", "./check.sh", ""])
+def test_what_is_asked_each_time_cannot_be_freed(command: str, tmp_path: Path) -> None:
+    made, _ = session(tmp_path, [])
+    with pytest.raises(AgentError, match="each time"):
+        made.rules.set_free(command)
+    assert made.rules.how_to_free(tuple(command.split())) == ""
+
+
+def test_the_persons_own_check_can_be_freed_whatever_it_is(tmp_path: Path) -> None:
+    root = (tmp_path / "work").resolve()
+    made, _ = session(tmp_path, [], settings=Settings(checks={str(root): ("./check.sh", "all")}))
+    assert made.rules.how_to_free(("./check.sh", "all")) == "/allow-cmd --unsandboxed ./check.sh all"
+    made.rules.set_free("./check.sh all")
+    check = made.check()
+    assert check is not None
+    assert (check.where, check.asks) == ("not sandboxed", "unseen")
 
 
 # ------------------------------------------------------------------ once without the sandbox
@@ -299,7 +451,7 @@ async def test_only_the_persons_own_key_lets_a_failed_command_out_of_the_sandbox
     assert outside.exists() is runs  # noqa: ASYNC240
     first, second = (batch[0] for batch in person.asked)
     assert first.where.startswith("sandbox ")
-    assert second.where == ""
+    assert second.where == "not sandboxed"
     assert second.effect.argv == first.effect.argv
     assert second.policy.floors[0].startswith("it failed in the sandbox: ")
     (done,) = [e for e in made.events if isinstance(e, ev.ToolDone)]
@@ -308,3 +460,54 @@ async def test_only_the_persons_own_key_lets_a_failed_command_out_of_the_sandbox
     assert ("unsandboxed" in done.note) is runs
     told = seen[1].messages[-1].text
     assert ("run again without it" if runs else "it ran in a sandbox") in told
+
+
+async def test_stop_at_that_question_ends_the_run_and_nothing_more_starts(tmp_path: Path, outside: Path) -> None:
+    person = Person(("yes", "yes", "stop"))
+    calls = [
+        {"name": "run_command", "arguments": {"argv": ["touch", str(outside)]}},
+        {"name": "write_file", "arguments": {"path": "later.txt", "content": "x\n"}},
+    ]
+    made, seen = session(tmp_path, [{"calls": calls}, DONE], person)
+    if (await made.commands.ready()).kind == "none":
+        return
+    await play(made)
+    assert ended(made.events) is StopReason.STOPPED
+    assert not (made.root / "later.txt").exists()
+    assert len(seen) == 1, "and the model is not asked again"
+    asked = [e.tool for e in made.events if isinstance(e, ev.Asked)]
+    assert asked[-1] == "run_unsandboxed"
+    assert [e.answer for e in made.events if isinstance(e, ev.Answered)][-1] == "stop"
+
+
+# ------------------------------------------------------------------ few questions
+
+
+async def test_a_task_of_twelve_steps_asks_twice(tmp_path: Path) -> None:
+    """Looking, the git commands that only look and the test command need no question; edits of one reply are one."""
+
+    def call(name: str, **arguments: Any) -> dict[str, Any]:
+        return {"name": name, "arguments": arguments}
+
+    steps = [
+        [call("list_files")],
+        [call("read_file", path="a.py"), call("read_file", path="b.py")],
+        [call("search", text="x")],
+        [call("run_command", argv=["git", "status", "--short"])],
+        [call("run_command", argv=["git", "diff", "--stat"])],
+        [call("edit_file", path=name, old="x = 1", new="x = 2") for name in ("a.py", "b.py")],
+        [call("run_command", argv=["pytest", "-q"])],
+        [call("read_file", path="a.py")],
+        [call("edit_file", path="a.py", old="x = 2", new="x = 3")],
+        [call("run_command", argv=["pytest", "-q", "-x"])],
+        [call("update_plan", items=[{"text": "all", "status": "done"}])],
+        [call("run_command", argv=["ls", "-l"])],
+    ]
+    person = Person()
+    made, _ = session(tmp_path, [*({"calls": calls} for calls in steps), DONE], person)
+    for name in ("a.py", "b.py"):
+        (made.root / name).write_text("x = 1\n")
+    await play(made)
+    assert [[r.call.name for r in batch] for batch in person.asked] == [["edit_file"] * 2, ["edit_file"]]
+    assert [e.status for e in made.events if isinstance(e, ev.ToolDone)].count("refused") == 0
+    assert len([e for e in made.events if isinstance(e, ev.ToolDone)]) == 14

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -48,6 +49,31 @@ def test_a_vendor(name: str) -> None:
     assert not made.local
     assert (made.api_key_env or "").endswith("_API_KEY")
     assert presets()[name]["key_page"]
+
+
+@pytest.mark.parametrize("name", sorted(CLOUD))
+def test_a_vendors_key_is_for_the_vendors_server(name: str) -> None:
+    own = str(presets()[name]["endpoint"])
+    host = urlsplit(own).hostname
+    for endpoint in (own, own + "/", f"https://{host}:443/other/v2"):
+        assert profile("x", {"type": name, "endpoint": endpoint}).api_key_env == presets()[name]["api_key_env"]
+    for endpoint in ("http://127.0.0.1:1/v1", f"http://{host}", f"https://{host}:444", f"https://{host}@x.example",
+                     f"https://x.{host}", "https://x.example/v1", f"//{host}", "https://h:port"):  # fmt: skip
+        table = {"type": name, "endpoint": endpoint}
+        assert profile("x", table).api_key_env is None
+        assert profile("x", table | {"api_key_env": "MINE"}).api_key_env == "MINE"
+
+
+def test_the_example_sends_a_vendors_key_to_the_vendor_only() -> None:
+    example = tomllib.loads((PACKAGE.parent / "config.example.toml").read_text())["profiles"]
+    assert profile("local", example["local"]).api_key_env is None
+    assert profile("cloud", example["cloud"]).api_key_env == "OPENAI_API_KEY"
+
+
+@pytest.mark.parametrize("rates", [{}, {"cached_input": 1.0}])
+def test_prices_without_a_rate_are_none(rates: dict[str, float]) -> None:
+    assert profile("x", {"pricing": rates}).pricing is None
+    assert profile("x", {"pricing": {"output": 0.0, **rates}}).pricing is not None
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import tempfile
+from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,7 @@ from tui_agent import review
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.diff import diff
-from tui_agent.core.types import ToolCall
+from tui_agent.core.types import Decision, ToolCall
 from tui_agent.review import Entry, Note, Notes, outdated, proposed, without
 
 
@@ -27,7 +30,10 @@ class Bench(Desk):
         return self.log.events
 
     def changed(self, base="session"):
-        return asyncio.run(review.changed(self, base))
+        async def go():
+            return tuple([entry async for entry in review.changed(self, base)])
+
+        return asyncio.run(go())
 
     def revert(self, entry, hunks):
         return asyncio.run(review.revert(self, entry, hunks))
@@ -92,6 +98,16 @@ def test_hunks_are_taken_back_exactly_and_leave_a_receipt(bench, hunks):
     assert (bench.root / "a.txt").read_text() == OLD
 
 
+def test_a_file_whose_old_bytes_nobody_holds_is_no_new_one(bench):
+    (bench.root / "a.txt").write_text("1\n")
+    bench.say("one")
+    bench.call("run_shell", script="echo 2 >> a.txt; echo x > new.txt")
+    assert {entry.path: (entry.mark, entry.known) for entry in bench.changed()} == {
+        "a.txt": ("M", False),
+        "new.txt": ("A", True),
+    }
+
+
 def test_a_whole_file_is_taken_back(bench):
     bench.say("one")
     bench.write("a.txt", "x\n")
@@ -99,6 +115,14 @@ def test_a_whole_file_is_taken_back(bench):
     assert bench.revert(entry, None).status == "applied"
     assert not (bench.root / "a.txt").exists()
     assert bench.changed() == ()
+
+
+def test_a_folder_that_was_made_for_it_goes_with_it(bench):
+    bench.say("one")
+    bench.write("new/deep/a.txt", "x\n")
+    (entry,) = bench.changed()
+    assert bench.revert(entry, None).status == "applied"
+    assert list(bench.root.iterdir()) == []
 
 
 def test_nothing_is_written_over_a_change_that_was_not_shown(bench):
@@ -160,19 +184,239 @@ def test_a_proposal_is_read_from_its_call(name, arguments, texts):
     assert proposed(ToolCall("c", name, {"path": "a", **arguments})) == texts
 
 
+NOT_NOW = "it cannot be applied now: a.txt does not exist, so there is nothing to edit; use write_file to create it"
+
+
 def test_refused_and_parked_edits_stay_readable(bench):
     bench.say("one")
     call = ToolCall("c", "edit_file", {"path": "a.txt", "old": "1", "new": "2"})
     bench.log.append(ev.ToolDone(call, "refused", "user rejected the change", "ugly", denied="person"))
-    bench.log.append(ev.ToolDone(call, "refused", "user skipped", denied="skip"))
-    bench.log.append(ev.ToolDone(call, "refused", "denied", denied="policy"))
+    bench.log.append(ev.ToolDone(replace(call, id="d"), "refused", "user skipped", denied="skip"))
+    bench.log.append(ev.ToolDone(replace(call, id="e"), "refused", "denied", denied="policy"))
     found = bench.changed()
     assert [(entry.words, entry.mark, entry.base, entry.now) for entry in found] == [
-        ("refused: ugly", "x", b"1\n", b"2\n"),
-        ("left out", "x", b"1\n", b"2\n"),
+        (f"refused: ugly; {NOT_NOW}", "x", b"1\n", b"2\n"),
+        (f"left out; {NOT_NOW}", "x", b"1\n", b"2\n"),
     ]
     bench.say("two")
     assert bench.changed("turn") == ()
+
+
+def refuse(bench, name, denied="skip", **arguments):
+    call = ToolCall(f"{name}-{len(bench.events)}", name, arguments)
+    bench.log.append(ev.ToolDone(call, "refused", "user skipped", denied=denied))
+
+
+def shown(bench):
+    return [entry for entry in bench.changed() if entry.proposed]
+
+
+@pytest.mark.parametrize("denied", ["skip", "person"])
+@pytest.mark.parametrize("hunks", [None, {1}, {2}, {1, 2}])
+def test_a_parked_edit_is_applied_later_on_the_file_as_it_is_then(bench, denied, hunks):
+    (bench.root / "a.txt").write_text(OLD)
+    bench.say("one")
+    edits = [{"old": "\n5\n", "new": "\nfive\n"}, {"old": "\n20\n", "new": "\ntwenty\n"}]
+    refuse(bench, "multi_edit", denied, path="a.txt", edits=edits)
+    (bench.root / "a.txt").write_text("mine\n" + OLD)  # the person works on
+    (entry,) = shown(bench)
+    assert entry.base == ("mine\n" + OLD).encode()
+    assert asyncio.run(review.apply(bench, entry, hunks)).status == "applied"
+    text = "mine\n" + OLD
+    text = text.replace("\n5\n", "\nfive\n") if hunks != {2} else text
+    text = text.replace("\n20\n", "\ntwenty\n") if hunks != {1} else text
+    assert (bench.root / "a.txt").read_text() == text
+    assert [entry.base for entry in shown(bench)] == ([] if hunks in (None, {1, 2}) else [text.encode()])
+    assert not fold.undone(bench.events)
+    told = [m.text for m in fold.history(bench.events)]
+    assert any("The user applied" in said and "Read the file again" in said for said in told)
+    done = [e for e in bench.events if isinstance(e, ev.ToolDone)][-1]
+    assert (done.receipt.by, done.receipt.call_id) == ("key", done.call.id)
+    bench.undo(1)
+    assert (bench.root / "a.txt").read_text() == "mine\n" + OLD
+
+
+def test_a_parked_edit_whose_place_is_not_there_exactly_once_is_only_shown(bench):
+    (bench.root / "a.txt").write_text("x\nx\n")
+    bench.say("one")
+    refuse(bench, "edit_file", path="a.txt", old="x", new="y")
+    refuse(bench, "edit_file", path="../a.txt", old="x", new="y")
+    first, second = shown(bench)
+    assert first.request is None
+    assert second.request is None
+    assert "cannot be applied now" in first.words
+    assert asyncio.run(review.apply(bench, first, None)).status == "refused"
+    assert (bench.root / "a.txt").read_text() == "x\nx\n"
+
+
+def test_a_parked_whole_file_needs_the_bytes_that_the_model_read(bench):
+    (bench.root / "a.txt").write_text("1\n")
+    bench.say("one")
+    asyncio.run(bench.workspace.call("read_file", {"path": "a.txt"}))
+    refuse(bench, "write_file", path="a.txt", content="2\n")
+    (entry,) = shown(bench)
+    (bench.root / "a.txt").write_text("mine\n")
+    assert shown(bench)[0].request is None
+    assert asyncio.run(review.apply(bench, entry, None)).status != "applied"
+    assert (bench.root / "a.txt").read_text() == "mine\n"
+
+
+def partly(bench, chosen, new=NEW):
+    """The model proposes a new text, and the person takes some hunks of it."""
+
+    async def go():
+        await bench.workspace.call("read_file", {"path": "a.txt"})
+        call = ToolCall("part", "write_file", {"path": "a.txt", "content": new})
+        request = await bench.workspace.prepare(call)
+        outcome = await bench.workspace.commit(
+            request, Decision(request.id, "yes", chosen=frozenset(chosen)), lambda _: None
+        )
+        bench.log.append(ev.ToolDone(call, outcome.status, outcome.text, receipt=outcome.receipt))
+
+    (bench.root / "a.txt").write_text(OLD)
+    bench.say("one")
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("mine", ["", "mine\n"])
+def test_hunks_that_were_left_out_stay_until_each_is_applied(bench, mine):
+    partly(bench, {2})
+    (bench.root / "a.txt").write_text(mine + (bench.root / "a.txt").read_text())  # the person works on
+    (entry,) = shown(bench)
+    assert (entry.mark, entry.words, len(diff(entry.base, entry.now).hunks)) == ("x", "left out of what was applied", 2)
+    assert asyncio.run(review.apply(bench, entry, frozenset({2}))).status == "applied"
+    (entry,) = shown(bench)
+    assert len(diff(entry.base, entry.now).hunks) == 1
+    assert asyncio.run(review.apply(bench, entry, None)).status == "applied"
+    assert (bench.root / "a.txt").read_text() == mine + NEW
+    assert shown(bench) == []
+
+
+def test_the_third_hunk_of_a_refused_edit_stays_when_two_are_applied(bench):
+    (bench.root / "a.txt").write_text(OLD)
+    bench.say("one")
+    asyncio.run(bench.workspace.call("read_file", {"path": "a.txt"}))
+    refuse(bench, "write_file", "person", path="a.txt", content=NEW)
+    (entry,) = shown(bench)
+    assert asyncio.run(review.apply(bench, entry, frozenset({1, 3}))).status == "applied"
+    (entry,) = shown(bench)
+    assert (entry.added, entry.removed) == (1, 1)
+    assert asyncio.run(review.apply(bench, entry, None)).status == "applied"
+    assert (bench.root / "a.txt").read_text() == NEW
+    assert shown(bench) == []
+
+
+def test_left_out_hunks_that_stand_there_by_now_are_not_offered(bench):
+    partly(bench, {1, 3})
+    (bench.root / "a.txt").write_text(NEW)
+    assert shown(bench) == []
+
+
+def test_a_change_that_was_taken_whole_leaves_nothing(bench):
+    partly(bench, {1, 2, 3})
+    assert shown(bench) == []
+
+
+def test_a_parked_new_file_is_made(bench):
+    bench.say("one")
+    refuse(bench, "write_file", path="new/a.txt", content="2\n")
+    (entry,) = shown(bench)
+    assert asyncio.run(review.apply(bench, entry, None)).status == "applied"
+    assert (bench.root / "new/a.txt").read_text() == "2\n"
+
+
+# ------------------------------------------------------------------ against git
+
+
+def git(root, *words):
+    who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.autocrlf=false")
+    subprocess.run(["git", "-C", root, *who, *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def committed(bench):
+    for name, text in {"a.txt": "1\n", "-x": "1\n", "d/ü*.txt": "1\n", "c.txt": "1\n"}.items():
+        (bench.root / name).parent.mkdir(exist_ok=True)
+        (bench.root / name).write_text(text)
+    git(bench.root, "init", "-q")
+    git(bench.root, "add", "-A")
+    git(bench.root, "commit", "-qm", "x")
+    bench.workspace.permissions = replace(bench.workspace.permissions, trusted=True)
+    return bench
+
+
+def test_against_head(committed):
+    (committed.root / "a.txt").write_text("2\n")  # the person's own change before the session
+    committed.say("one")
+    committed.write("a.txt", "3\n")
+    committed.write("-x", "3\n")
+    committed.write("d/ü*.txt", "3\n")
+    committed.write("new.txt", "x\n")
+    committed.write("c.txt", None)
+    found = {entry.path: (entry.base, entry.now, entry.mark) for entry in committed.changed("head")}
+    assert found == {
+        "a.txt": (b"1\n", b"3\n", "M"),
+        "-x": (b"1\n", b"3\n", "M"),
+        "d/ü*.txt": (b"1\n", b"3\n", "M"),
+        "new.txt": (None, b"x\n", "A"),
+        "c.txt": (b"1\n", None, "D"),
+    }
+    assert next(iter(committed.changed())).base == b"2\n"
+
+
+def test_a_file_that_is_as_in_head_is_not_listed(committed):
+    (committed.root / "a.txt").write_text("2\n")
+    committed.say("one")
+    committed.write("a.txt", "1\n")
+    assert committed.changed("head") == ()
+    assert [entry.path for entry in committed.changed()] == ["a.txt"]
+
+
+def test_without_trust_or_without_a_commit_head_is_not_looked_at(committed, tmp_path):
+    committed.workspace.permissions = replace(committed.workspace.permissions, trusted=False)
+    committed.say("one")
+    committed.write("a.txt", "3\n")
+    (entry,) = committed.changed("head")
+    assert not entry.known
+    assert entry.mark == "?"
+    assert "no commit here that may be looked at" in entry.words
+    (tmp_path / "other").mkdir()
+    other = Bench(tmp_path / "other")
+    other.workspace.permissions = replace(other.workspace.permissions, trusted=True)
+    other.say("one")
+    other.write("a.txt", "3\n")
+    (entry,) = other.changed("head")
+    assert not entry.known
+
+
+@pytest.mark.parametrize("first", ["edit", "mv"])
+def test_a_file_that_is_edited_and_renamed_says_so(bench, first):
+    (bench.root / "old.py").write_text("print(1)\n")
+    bench.say("one")
+    bench.call("read_file", path="old.py")
+    if first == "edit":
+        bench.write("old.py", "print(2)\n")
+        bench.call("run_command", argv=["mv", "old.py", "mid.py"])
+        bench.call("run_command", argv=["mv", "mid.py", "new.py"])
+    else:
+        bench.call("run_command", argv=["mv", "old.py", "new.py"])
+        bench.call("read_file", path="new.py")
+        bench.write("new.py", "print(2)\n")
+    words = {entry.path: (entry.mark, entry.words) for entry in bench.changed()}
+    assert words == {"old.py": ("D", "renamed to new.py"), "new.py": ("A", "renamed from old.py")}
+
+
+def test_many_files_come_one_by_one(bench):
+    bench.say("one")
+    for n in range(9):
+        bench.write(f"{n}.txt", "x\n")
+
+    async def first():
+        async with aclosing(review.changed(bench)) as entries:
+            return await anext(entries)
+
+    assert asyncio.run(first()).path == "0.txt"
+    assert [entry.path for entry in bench.changed()] == [f"{n}.txt" for n in range(9)]
 
 
 # ------------------------------------------------------------------ notes
@@ -205,3 +449,23 @@ def test_a_note_on_a_line_that_is_gone_is_outdated(now, expected):
     assert outdated(Note("a", 1, "x", "t"), None)
     notes = Notes([Note("a", 1, "x", "t")])
     assert ("(outdated" in notes.message((Entry("a", None, now),))) is expected
+
+
+# ------------------------------------------------------------------ permission bits and names
+
+
+def test_a_command_that_renames_or_changes_permission_bits_is_shown_as_what_it_did(bench):
+    (bench.root / "old.py").write_text("print(1)\n")
+    for name in ("script.sh", "known.sh"):
+        (bench.root / name).write_text("#!/bin/sh\n")
+        (bench.root / name).chmod(0o644)
+    bench.say("one")
+    bench.call("read_file", path="known.sh")
+    bench.call("read_file", path="old.py")
+    bench.call("run_command", argv=["sh", "-c", "mv old.py new.py; chmod +x script.sh known.sh; cp new.py again.py"])
+    words = {entry.path: (entry.mark, entry.words) for entry in bench.changed()}
+    assert words["script.sh"] == words["known.sh"] == ("M", "mode 644 → 755")
+    assert words["old.py"] == ("D", "renamed to new.py")
+    assert words["new.py"] == ("A", "")
+    (bench.root / "script.sh").chmod(0o644)
+    assert "script.sh" not in {entry.path for entry in bench.changed()}

@@ -14,7 +14,8 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.endings import StopReason
 from tui_agent.core.log import FileLog, load
-from tui_agent.core.types import FileChange, Outcome, Receipt, ToolCall
+from tui_agent.core.receipt import FileChange, Receipt
+from tui_agent.core.types import Outcome, ToolCall
 from tui_agent.undo import state, undone
 from tui_agent.workspace import Workspace
 from tui_agent.workspace.receipts import Restore
@@ -30,19 +31,23 @@ class Desk:
         self.workspace = Workspace(self.root, None, blobs=base / "session/blobs")
         self.count = 0
 
+    def call(self, name: str, **arguments: object) -> Outcome:
+        """What the agent does, by any tool."""
+        self.count += 1
+        return self._carry(ToolCall(f"c{self.count}", name, arguments))
+
     def say(self, text: str) -> None:
         self.log.append(ev.UserSaid(text))
 
     def write(self, path: str, content: str | None) -> Outcome:
-        """What the agent does."""
-        self.count += 1
-        name, arguments = (
-            ("delete_file", {"path": path}) if content is None else ("write_file", {"path": path, "content": content})
-        )
-        call = ToolCall(f"c{self.count}", name, arguments)
+        """What the agent does to a file that it has read."""
+        asyncio.run(self.workspace.call("read_file", {"path": path}))
+        if content is None:
+            return self.call("delete_file", path=path)
+        return self.call("write_file", path=path, content=content)
 
+    def _carry(self, call: ToolCall) -> Outcome:
         async def go() -> Outcome:
-            await self.workspace.call("read_file", {"path": path})
             request = await self.workspace.prepare(call)
             if isinstance(request, Outcome):
                 return request
@@ -162,7 +167,7 @@ def test_an_interrupted_session_is_undone_from_its_log(tmp_path: Path) -> None:
     with first.log.path.open("ab") as file:
         file.write(b'{"seq":99,"t":1,"type":"tool","call":{"id"')  # the process died while it wrote
     again = Desk(tmp_path)
-    assert again.log.problems
+    assert again.log.damage
     again.undo(1)
     assert again.tree() == {"old.txt": "old\n"}
     assert list(load(again.log.path).events) == again.log.events

@@ -1,5 +1,19 @@
-"""`python -m tui_agent`."""
+"""The program: `tui-agent` and `python -m tui_agent`."""
 
-from tui_agent.cli import entry
+from __future__ import annotations
 
-entry()
+import sys
+from typing import NoReturn
+
+
+def entry() -> NoReturn:
+    """Begin; an interrupt while the modules are still being read ends it like a later one."""
+    try:
+        from tui_agent.cli import entry as begin  # noqa: PLC0415 - the reading is what can be interrupted
+    except KeyboardInterrupt:
+        sys.exit(130)
+    begin()
+
+
+if __name__ == "__main__":
+    entry()

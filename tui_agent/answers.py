@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.config import write_private
+from tui_agent.core.disk import is_link
 from tui_agent.core.types import AgentError
 
 
@@ -50,14 +51,15 @@ class AnswerFile:
             raise AgentError(f"the answer could not be saved in {self.file}: {error.strerror}") from error
 
     def _load(self) -> tuple[dict[str, Any], str | None]:
-        if self.file.is_symlink():
+        if is_link(self.file):
             return {}, f"{self.file} is a link; nothing is trusted"
         try:
             kept = tomllib.loads(self.file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}, None
         except (OSError, ValueError) as error:
-            return {}, f"{self.file} cannot be used ({error}); nothing is trusted"
+            why = error.strerror if isinstance(error, OSError) else error
+            return {}, f"{self.file} cannot be used ({why}); nothing is trusted"
         if not isinstance(kept.get(self.table, {}), dict):
             return {}, f"{self.file} cannot be used ({self.table} is no table); nothing is trusted"
         return kept, None

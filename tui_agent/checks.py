@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shlex
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tui_agent.answers import AnswerFile
+from tui_agent.core.disk import beginning, is_file
 
 TIMEOUT = 600.0
 """Seconds that a check may take."""
@@ -54,12 +54,20 @@ def detect(root: Path) -> Found | None:
         return test
     for name in ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini"):
         if _PYTEST.search(_text(root / name)):
-            return Found(("pytest",), name)
+            return Found((*_python_of(root), "pytest"), name)
     if _text(root / "Cargo.toml"):
         return Found(("cargo", "test"), "Cargo.toml")
     if _text(root / "go.mod"):
         return Found(("go", "test", "./..."), "go.mod")
     return None
+
+
+def _python_of(root: Path) -> tuple[str, ...]:
+    """How a folder with an environment of its own starts the programs of it."""
+    locks = {"uv.lock": "uv", "poetry.lock": "poetry", "pdm.lock": "pdm", "Pipfile.lock": "pipenv"}
+    if program := next((program for lock, program in locks.items() if is_file(root / lock)), ""):
+        return (program, "run")
+    return (".venv/bin/python", "-m") if is_file(root / ".venv/bin/pytest") else ()
 
 
 def _npm_test(root: Path) -> Found | None:
@@ -70,20 +78,13 @@ def _npm_test(root: Path) -> Found | None:
     if not isinstance(script, str) or not script.strip() or "no test specified" in script:
         return None
     locks = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun"}
-    program = next((program for lock, program in locks.items() if (root / lock).is_file()), "npm")
+    program = next((program for lock, program in locks.items() if is_file(root / lock)), "npm")
     return Found((program, "run", "test") if program == "bun" else (program, "test"), "package.json")
 
 
 def _text(file: Path) -> str:
     """The text of a small regular file that is no link, else nothing."""
-    try:
-        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    with os.fdopen(fd, "rb") as opened:
-        if not os.path.isfile(opened.fileno()):  # noqa: PTH113 - on the open descriptor, so that nothing can be swapped
-            return ""
-        return opened.read(_MAX_TEXT).decode("utf-8", "replace")
+    return (beginning(file, _MAX_TEXT, links=False) or b"").decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)

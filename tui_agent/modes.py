@@ -15,6 +15,8 @@ from tui_agent.config import careful
 from tui_agent.core.endings import Limits
 from tui_agent.core.policy import Policy
 from tui_agent.core.types import (
+    DRY_RUN,
+    Act,
     AgentError,
     ApprovalRequest,
     ConfigError,
@@ -22,8 +24,6 @@ from tui_agent.core.types import (
     Emit,
     Outcome,
     Permission,
-    RunArgv,
-    RunScript,
     ToolCall,
     Tools,
     ToolSpec,
@@ -33,7 +33,7 @@ from tui_agent.core.types import (
 
 ModeName: TypeAlias = Literal["read", "ask", "edits", "review", "plan", "AUTO"]
 
-READERS = frozenset({"read_file", "list_files", "search", "update_plan"})
+READERS = frozenset({"read_file", "list_files", "search", "read_skill", "read_output", "update_plan"})
 """The tools of the modes that change nothing."""
 
 
@@ -94,16 +94,22 @@ def mode(name: str) -> Mode:
     return MODES[name]
 
 
-def auto(*, trusted: bool, no_sandbox: str) -> Mode:
+def auto(*, trusted: bool, no_sandbox: str, undoable: bool = True) -> Mode:
     """Mode AUTO, where it may be entered; `no_sandbox` says why none works here, "" when one does.
 
+    `undoable`: git holds what commands change, or the person wants AUTO without that.
+
     Raises:
-        AgentError: there is no sandbox that works, or the folder is not trusted.
+        AgentError: there is no sandbox that works, the folder is not trusted, or nothing could be undone.
     """
     if no_sandbox:
         raise AgentError(f"mode AUTO needs a sandbox, and there is none here: {no_sandbox}")
     if not trusted:
         raise AgentError("mode AUTO needs a folder that you trust: tui-agent trust")
+    if not undoable:
+        raise AgentError(
+            "this folder is in no git repository, so what commands change could not be undone: /auto anyway"
+        )
     return AUTO
 
 
@@ -172,14 +178,14 @@ class DryRun:
     def decide(self, request: ApprovalRequest) -> Verdict:
         """What only looks is decided by the policy; whatever else is not denied is shown instead of asked."""
         verdict = self.inner.decide(request)
-        if isinstance(request.effect, WriteBytes | RunArgv | RunScript) and verdict.permission == "ask":
+        if isinstance(request.effect, Act) and verdict.permission == "ask":
             return replace(verdict, permission="allow", rule="flag: --dry-run")
         return verdict
 
     async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
         """Carry out what only looks; show the rest."""
-        if not isinstance(request.effect, WriteBytes | RunArgv | RunScript):
+        if not isinstance(request.effect, Act):
             return await self.inner.commit(request, decision, emit)
         self.show(request)
         text = DRY if isinstance(request.effect, WriteBytes) else DRY_COMMAND
-        return Outcome("refused", text, note="dry run")
+        return Outcome("refused", text, note=DRY_RUN)

@@ -3,30 +3,71 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shlex
+import shutil
 import signal
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from tui_agent import routing, stream
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.codec import to_json
 from tui_agent.core.display import label, plain
-from tui_agent.core.types import ApprovalRequest, Receipt, RetryTick, WriteBytes
+from tui_agent.core.endings import GO_ON, UNANSWERED, StopReason
+from tui_agent.core.programs import TOOLS
+from tui_agent.core.receipt import Receipt
+from tui_agent.core.types import ApprovalRequest, RetryTick, WriteBytes
+from tui_agent.paths import tilde
 from tui_agent.questions import view
 from tui_agent.session import Session
+from tui_agent.terms import Terms
+from tui_agent.told import told
 from tui_agent.workspace.receipts import Blobs
+
+BOUNDS = {
+    StopReason.STEP_LIMIT: "max_steps",
+    StopReason.CONTEXT_LIMIT: "max_context",
+    StopReason.TOKEN_LIMIT: "max_tokens",
+    StopReason.COST_LIMIT: "max_cost",
+    StopReason.INVALID: "max_invalid",
+    StopReason.REPEATED: "max_identical",
+}
+"""The setting behind each ending at a limit."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
+TOLD = 18
+"""Lines that are shown of what the model is told: a skill or instructions may be long."""
 _OBJECT = 160
 """Cells that a path or command may take in a status line; a question shows the whole of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a task is told: `form` is what stdout gets; `quiet`, nothing on stderr but questions and failures; `colour`.
+
+    `opening`: the first line says who answers, where, and under which rules.
+    """
+
+    form: Literal["text", "json", "stream"] = "text"
+    quiet: bool = False
+    colour: bool = False
+    opening: bool = True
+
+
+PLAIN = Style()
+
+
+def colourful(env: Mapping[str, str]) -> bool:
+    """Whether what is written to stderr may have colours."""
+    return sys.stderr.isatty() and not env.get("NO_COLOR") and env.get("TERM", "dumb") != "dumb"
 
 
 def say(text: str) -> None:
@@ -34,23 +75,32 @@ def say(text: str) -> None:
     print(plain(text), file=sys.stderr, flush=True)
 
 
-def show_request(request: ApprovalRequest) -> None:
+def show_request(request: ApprovalRequest, *, colour: bool = False) -> None:
     """What a dry run would have done, whole, on stderr."""
     say(f"\n  {plain(request.summary, 'title')}")
-    print(view(request.effect).printed(), file=sys.stderr, flush=True)
+    shown = view(request.effect, sys.maxsize, request.where)
+    print(shown.printed(colour=colour), file=sys.stderr, flush=True)
 
 
-async def run_once(session: Session, task: str, *, as_json: bool = False, quiet: bool = False) -> int:
-    """Carry out one task and print it; returns the exit code. `quiet`: nothing but the answer, questions and failures."""
+async def run_once(session: Session, task: str, style: Style = PLAIN) -> int:
+    """Carry out one task and print it; returns the exit code."""
     started, first = time.monotonic(), len(session.events)
-    if not quiet:
-        say(banner(session))
+
+    def put(record: Mapping[str, Any]) -> None:
+        print(session.log.line(record), flush=True)
+
+    if style.opening and not style.quiet:
+        say(in_lines(banner(session), "  "))
     with stopping_on_signals() as caught:
+        if style.form == "stream":
+            put(stream.opening(session.id))
         try:
             last: ev.Event | None = None
-            async with aclosing(session.run(task)) as stream:
-                async for event in stream:
-                    for line in status_lines(event, last, session, quiet=quiet):
+            async with aclosing(routing.run(session, task)) as happening:
+                async for event in happening:
+                    if style.form == "stream":
+                        put(stream.record(event))
+                    for line in status_lines(event, last, session, style):
                         print(line, file=sys.stderr, flush=True)
                     last = event
         except asyncio.CancelledError:
@@ -59,12 +109,20 @@ async def run_once(session: Session, task: str, *, as_json: bool = False, quiet:
     # not the events that were yielded: a run that was stopped has its ending in the log only
     events = [event for event in session.events[first:] if not isinstance(event, ev.Unknown)]
     code = 128 + caught[0] if caught else fold.exit_code(events)
-    if as_json:
-        print(json.dumps(report(session.id, events, code)), flush=True)
+    if style.form == "json":
+        put(report(session.id, events, code))
+    elif style.form == "stream":
+        put(stream.closing(report(session.id, events, code)))
     elif text := answer(events).rstrip("\n"):
-        print(plain(text) if sys.stdout.isatty() else text, flush=True)
-    if not quiet:
-        say(closing_line(session.id, events, code, time.monotonic() - started))
+        # where both are seen together, the answer stands apart from what was done for it
+        apart = style.opening and not style.quiet and sys.stdout.isatty() and sys.stderr.isatty()
+        if apart:
+            print(file=sys.stderr, flush=True)
+        print(plain(text, "prose") if sys.stdout.isatty() else text, flush=True)
+        if apart:
+            print(file=sys.stderr, flush=True)
+    if not style.quiet:
+        say(in_lines(closing_line(session.id, events, code, time.monotonic() - started), "    "))
     for line in what_is_left(session, events):
         say(f"tui-agent: {line}")
     return code
@@ -86,7 +144,8 @@ def stopping_on_signals() -> Iterator[list[int]]:
         if len(caught) == 1:
             task.cancel()
 
-    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.getsignal(number) or signal.SIG_DFL for number in SIGNALS}
+    heard = [number for number in SIGNALS if before[number] is not signal.SIG_IGN]
     for number in heard:
         loop.add_signal_handler(number, stop, number)
     try:
@@ -94,40 +153,59 @@ def stopping_on_signals() -> Iterator[list[int]]:
     finally:
         for number in heard:
             loop.remove_signal_handler(number)
+            signal.signal(number, before[number])
 
 
 # ------------------------------------------------------------------ while it runs
 
 
-def banner(session: Session) -> str:
+def in_lines(parts: Sequence[str], gap: str, indent: str = "  ") -> str:
+    """Parts of a line with gaps; on a terminal that is narrower they go on in the next line, with an indent."""
+    width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if width and len(lines[-1]) + len(gap) + len(part) >= width:
+            lines.append(indent + part)
+        else:
+            lines[-1] += gap + part
+    return "\n".join(lines)
+
+
+def banner(session: Session) -> list[str]:
     """Who answers, where, and under which rules."""
     terms, profile = session.terms, session.profile
     modes = {"allow": "edits", "ask": "ask (--yes: edits)" if terms.yes else "ask", "deny": "read"}
     mode = session.mode.name if session.mode.reads_only else modes[terms.settings.policy.table["write"]]
-    who = f"{profile.name}/{profile.model}" if profile else "no model"
-    words = [who, f"in {session.root}", f"mode {mode}"]
-    return "  ".join(["tui-agent", *words, *([] if terms.trusted else ["folder not trusted"])])
+    who = "/".join(filter(None, (profile.name, profile.model))) if profile else "no model"
+    words = [who, f"in {tilde(session.root, terms.environment)}", f"mode {mode}"]
+    return ["tui-agent", *words, *([] if terms.trusted else ["folder not trusted"])]
 
 
-def status_lines(event: ev.Event, last: ev.Event | None, session: Session, *, quiet: bool) -> Iterable[str]:
+def status_lines(event: ev.Event, last: ev.Event | None, session: Session, style: Style) -> Iterable[str]:
     """What one event, which followed `last`, is on stderr: lines that are safe to print."""
     match event:
         case ev.ProviderFailed(error):
             return [plain(f"tui-agent: {error.message}")]
-        case ev.CheckDone(passed=passed) if not (quiet and passed):
+        case ev.CheckDone(passed=passed) if not (style.quiet and passed):
             return check_lines(event)
-        case _ if quiet:
+        case _ if style.quiet:
             return []
         case ev.AssistantSaid(message) if message.calls and message.text:
             return [indented(message.text, 2)]
         case ev.ToolDone():
-            return tool_lines(event, session)
+            return tool_lines(event, session, colour=style.colour)
         case ev.ProtocolChosen(protocol, reason):
             return [indented(f"protocol {protocol} from here on: {reason}", 2)]
+        case ev.Notice(text, "model"):
+            told_lines, more = text.splitlines()[:TOLD], len(text.splitlines()) - TOLD
+            told_lines += [f"[{more} lines more]"] if more > 0 else []
+            return [indented("told the model: " + "\n".join(told_lines), 2)]
         case ev.Notice(text):
             return [indented(text, 2)]
-        case RetryTick(attempt, left, error) if not (isinstance(last, RetryTick) and last.attempt == attempt):
-            return [plain(f"  {error.message}; trying again" + (f" in {left:.0f} s" if left else ""))]
+        case _ if (words := told(event)) is not None:
+            return [indented(": ".join(words), 2)]
+        case RetryTick(attempt, left, error, tries) if not (isinstance(last, RetryTick) and last.attempt == attempt):
+            return [plain(f"  {error.message}; try {attempt + 1} of {tries} in {left:.0f} s")]
     return []
 
 
@@ -135,7 +213,8 @@ def check_lines(check: ev.CheckDone) -> Iterator[str]:
     """A check with how it was confined, and its output when it failed."""
     confined = "unsandboxed" if check.sandbox == "none" else f"sandbox {check.sandbox}"
     result = "ok" if check.passed else "FAILED" if check.exit_code is None else f"FAILED (exit {check.exit_code})"
-    yield f"  check  {label(shlex.join(check.argv), _OBJECT)}   {result}   {seconds(check.duration)}   {confined}"
+    command = label(shlex.join(check.argv), _OBJECT)
+    yield in_lines([f"  check  {command}", result, seconds(check.duration), confined], "   ", "    ")
     if not check.passed:
         yield indented(check.output, 4)
 
@@ -145,30 +224,30 @@ def indented(text: str, by: int) -> str:
     return textwrap.indent(plain(text.rstrip()), " " * by)
 
 
-def tool_lines(done: ev.ToolDone, session: Session) -> Iterator[str]:
+def tool_lines(done: ev.ToolDone, session: Session, *, colour: bool) -> Iterator[str]:
     """One action with its result; with its diff, too, when no person was shown it before."""
     receipt = done.receipt
     unseen = receipt is not None and receipt.path is not None and receipt.by != "key"
     parts = [
-        f"  {label(done.summary or done.call.name, _OBJECT)}",
+        f"  {_summary(done)}",
         "" if done.denied else label(done.note, _OBJECT),
         seconds(done.duration) if receipt is not None and receipt.exit_code is not None else "",
         f"applied without a question ({label(receipt.by, _OBJECT)})" if receipt is not None and unseen else "",
         "applied" if receipt is not None and receipt.path is not None and not unseen else "",
     ]
-    yield "   ".join(filter(None, parts))
+    yield in_lines(list(filter(None, parts)), "   ", "    ")
     if done.status != "applied" or done.denied:
         yield f"    {label(done.text.partition(chr(10))[0], 2 * _OBJECT)}"
     elif receipt is not None and unseen:
-        yield written(receipt, session.folder / "blobs")
+        yield written(receipt, session.folder / "blobs", colour=colour)
 
 
-def written(receipt: Receipt, copies: Path) -> str:
+def written(receipt: Receipt, copies: Path, *, colour: bool) -> str:
     """What an edit did, from the copies that the session keeps of old and new bytes."""
     blobs = Blobs(copies)
     base, new = (None if name is None else blobs.get(name) for name in (receipt.before, receipt.after))
     if (base is None) is (receipt.before is None) and (new is None) is (receipt.after is None):
-        return view(WriteBytes(receipt.path or "", base, new)).printed()
+        return view(WriteBytes(receipt.path or "", base, new)).printed(colour=colour)
     return "    (too large for the copies of this session, cannot be shown)"
 
 
@@ -183,14 +262,31 @@ def seconds(duration: float) -> str:
 
 
 def answer(events: Sequence[ev.Durable]) -> str:
-    """The last words of the model that were no remark beside an action; "" when there are none."""
-    said = next((e for e in reversed(events) if isinstance(e, ev.AssistantSaid)), None)
-    return said.message.text if said is not None and not said.message.calls else ""
+    """The last words of the model that were an answer: no remark beside an action, and no action gone wrong; else "".
+
+    Words that were asked for once more in the form of the protocol count, however the run ended. An answer that was cut
+    by the length limit is one with what went on behind it.
+    """
+    plainly = {e.call.id for e in events if isinstance(e, ev.ToolDone) and not e.call.name and not e.invalid}
+    said = begun = ""
+    for event in events:
+        match event:
+            case ev.AssistantSaid(message) if message.text.strip() and plainly.issuperset(c.id for c in message.calls):
+                said, begun = begun + message.text, ""
+            case ev.Notice(text) if text == GO_ON:
+                begun = said
+    return said
+
+
+def finish(events: Sequence[ev.Durable]) -> str | None:
+    """How the server said that the newest reply ended; None when it did not, or when there is none."""
+    return next((e.finish for e in reversed(events) if isinstance(e, ev.AssistantSaid)), None)
 
 
 def ending(events: Sequence[ev.Durable]) -> ev.RunEnded:
-    """How the run ended."""
-    return next(e for e in reversed(events) if isinstance(e, ev.RunEnded))
+    """How the run ended; one that was stopped while its servers started, or before, recorded nothing of it."""
+    none = ev.RunEnded(StopReason.STOPPED, "stopped before it began")
+    return next((e for e in reversed(events) if isinstance(e, ev.RunEnded)), none)
 
 
 def report(session_id: str, events: Sequence[ev.Durable], code: int) -> dict[str, Any]:
@@ -198,14 +294,24 @@ def report(session_id: str, events: Sequence[ev.Durable], code: int) -> dict[str
     end, totals = ending(events), fold.totals(events)
     return {
         "status": "refused" if code == 3 else end.reason.value,
+        "reason": end.reason.value,
         "detail": end.detail,
         "answer": answer(events),
+        "finish": finish(events),
         "check": end.check,
         "unsandboxed": any(_sandbox(e) == "none" for e in events),
-        "refused": [_refused(e) for e in fold.undone(events)],
+        "refused": [{**_named(e), "by": e.denied, "why": e.text} for e in fold.undone(events)],
+        "failed": [{**_named(e), "why": e.text} for e in fold.failed(events)],
         "files": {path: to_json(change) for path, change in fold.changes(events).items()},
         "steps": end.steps,
-        "usage": {"in": totals.usage.input_tokens, "out": totals.usage.output_tokens, "cost": totals.cost},
+        "usage": {
+            "in": totals.usage.input_tokens,
+            "out": totals.usage.output_tokens,
+            "cached": totals.usage.cached_tokens,
+            "reasoning": totals.usage.reasoning_tokens,
+            "uncounted": totals.uncounted,
+            "cost": totals.cost,
+        },
         "session": session_id,
         "exit_code": code,
     }
@@ -218,24 +324,25 @@ def _sandbox(event: ev.Durable) -> str:
     return event.sandbox if isinstance(event, ev.CheckDone) else ""
 
 
-def _refused(done: ev.ToolDone) -> dict[str, Any]:
+def _named(done: ev.ToolDone) -> dict[str, Any]:
+    """A call by its tool and its object."""
     named = {k: v for k, v in (done.call.arguments or {}).items() if k in {"path", "argv", "script"}}
-    return {"tool": done.call.name, **named, "by": done.denied, "why": done.text}
+    return {"tool": done.call.name, **named}
 
 
-def closing_line(session_id: str, events: Sequence[ev.Durable], code: int, duration: float) -> str:
-    """What it came to, in one line."""
+def closing_line(session_id: str, events: Sequence[ev.Durable], code: int, duration: float) -> list[str]:
+    """What it came to, in the parts of one line."""
     end, totals, changes = ending(events), fold.totals(events), fold.changes(events)
     added, removed = sum(c.added for c in changes.values()), sum(c.removed for c in changes.values())
-    parts = [
-        end.reason.value.replace("_", " "),
+    return [
+        f"  {end.reason.value.replace('_', ' ')}",
         f"{len(changes)} file{'s' * (len(changes) != 1)}  +{added} -{removed}" if changes else "no file changed",
         f"{end.steps} step{'s' * (end.steps != 1)}  {seconds(duration)}",
         f"{_count(totals.usage.input_tokens)} in  {_count(totals.usage.output_tokens)} out  {_price(totals.cost)}",
+        *([f"{totals.uncounted} of {totals.replies} replies not counted"] if totals.uncounted else []),
         f"session {session_id}",
         f"exit {code}",
     ]
-    return f"  {'    '.join(parts)}"
 
 
 def what_is_left(session: Session, events: Sequence[ev.Durable]) -> Iterator[str]:
@@ -245,21 +352,55 @@ def what_is_left(session: Session, events: Sequence[ev.Durable]) -> Iterator[str
     others = [e for e in fold.undone(events) if e.denied != "nobody"]
     if unasked:
         count = f"{len(unasked)} action{'s' * (len(unasked) != 1)}"
-        flag = "--yes for edits in the folder, or " if not session.terms.yes else ""
-        yield f"{count} needed approval ({_names(unasked)}). Use {flag}a terminal to ask on."
+        yield f"{count} needed approval ({_names(unasked)}). Use {' or '.join(_ways(unasked, session.terms))}."
     if others:
         yield f"not done, because it was refused or left out: {_names(others)}."
+    if failures := fold.failed(events):
+        yield f"failed and was not made good: {_names(failures)}."
     if end.check == "not run":
-        trusted = session.terms.trusted or session.terms.yes
-        yield f"the check was not run. Use --allow check{'' if trusted else ', or trust the folder: tui-agent trust'}."
+        yield _unchecked(end, session.terms)
+    if end.reason is StopReason.FAILED and finish(events) in UNANSWERED:
+        yield f"not answered: {end.detail}."
     if end.reason in fold.LIMITS:
-        yield f"stopped at a limit: {end.detail}."
+        name = BOUNDS.get(end.reason)
+        yield f"stopped at a limit{f', [limits] {name}' if name else ''}: {end.detail}."
+    if end.reason is StopReason.UNVERIFIED and end.check in {"passed", "failed"}:
+        yield f"not verified: {end.detail}."
+    if not answer(events).strip() and end.reason is StopReason.COMPLETED:
+        yield end.detail
     if session.log.fault:
         yield session.log.fault
 
 
+def _unchecked(end: ev.RunEnded, terms: Terms) -> str:
+    """That the check was not run, with what would have let it run when nothing else was in its way."""
+    if end.reason is StopReason.STOPPED:
+        return "the check was not run to its end."
+    if terms.allow_check:
+        return "the check was not run."
+    trusted = terms.trusted or terms.yes
+    return f"the check was not run. Use --allow check{'' if trusted else ', or trust the folder: tui-agent trust'}."
+
+
+def _ways(unasked: Sequence[ev.ToolDone], terms: Terms) -> Iterator[str]:
+    """What would have let them be done."""
+    kinds = {TOOLS.get(done.call.name) for done in unasked}
+    if "write" in kinds and not terms.yes:
+        yield "--yes for edits in the folder"
+    if "run" in kinds:
+        trusted = "" if terms.trusted else " once the folder is trusted (tui-agent trust)"
+        yield f'--allow "COMMAND" for a command as it stands here{trusted}'
+    yield "a terminal to ask on"
+
+
 def _names(actions: Sequence[ev.ToolDone]) -> str:
-    return ", ".join(label(done.summary or done.call.name, _OBJECT) for done in actions)
+    return ", ".join(map(_summary, actions))
+
+
+def _summary(done: ev.ToolDone) -> str:
+    """One action in a few words; one that could not even be prepared by its tool and its object."""
+    objects = [shlex.join(map(str, v)) if isinstance(v, list) else str(v) for v in list(_named(done).values())[1:]]
+    return label(done.summary or "  ".join([done.call.name, *objects]), _OBJECT)
 
 
 def _count(tokens: int | None) -> str:

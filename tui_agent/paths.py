@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.core.disk import private_folder
 from tui_agent.core.types import ConfigError
 
 PACKAGE = Path(__file__).resolve().parent
@@ -22,6 +24,8 @@ class Paths:
     config: Path
     data: Path
     state: Path
+    home: Path | None = None
+    """The home folder, where programs share skills; None: nothing is looked for there."""
 
     @property
     def all(self) -> tuple[Path, Path, Path]:
@@ -43,26 +47,48 @@ def user_paths(env: Mapping[str, str] | None = None) -> Paths:
     """The folders of the current user, from XDG variables or their defaults; `TUI_AGENT_HOME` moves all three.
 
     Raises:
-        ConfigError: a folder follows from the home folder, and the user has none.
+        ConfigError: a folder follows from the home folder, and the user has none; or `TUI_AGENT_HOME` is relative:
+            then each folder that the product is started in would have its own, with sessions in the middle of the work.
     """
     env = os.environ if env is None else env
     if home := env.get("TUI_AGENT_HOME"):
         base = Path(home)
-        return Paths(base / "config", base / "data", base / "state")
+        if not base.is_absolute():
+            raise ConfigError(f"TUI_AGENT_HOME must be an absolute path, not {home!r}")
+        return Paths(base / "config", base / "data", base / "state", _home(env))
 
     def xdg(name: str, default: str) -> Path:
         value = env.get(name, "")
         # the XDG specification says that a relative path is to be ignored
         if os.path.isabs(value):  # noqa: PTH117
             return Path(value) / "tui_agent"
-        try:
-            return Path(env.get("HOME") or "~").expanduser() / default / "tui_agent"
-        except RuntimeError as error:
-            raise ConfigError(f"there is no home folder: set HOME, or {name} to an absolute path") from error
+        if (home := _known_home(env)) is None:
+            raise ConfigError(f"there is no home folder: set HOME, or {name} to an absolute path")
+        return home / default / "tui_agent"
 
     return Paths(
-        xdg("XDG_CONFIG_HOME", ".config"), xdg("XDG_DATA_HOME", ".local/share"), xdg("XDG_STATE_HOME", ".local/state")
+        xdg("XDG_CONFIG_HOME", ".config"),
+        xdg("XDG_DATA_HOME", ".local/share"),
+        xdg("XDG_STATE_HOME", ".local/state"),
+        _home(env),
     )
+
+
+def _home(env: Mapping[str, str]) -> Path | None:
+    return Path(home) if os.path.isabs(home := env.get("HOME", "")) else None  # noqa: PTH117
+
+
+def _known_home(env: Mapping[str, str]) -> Path | None:
+    """HOME, else what the system says of the user; an empty or a relative HOME would be another one in each folder."""
+    try:
+        return _home(env) or Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return None
+
+
+def home_of(env: Mapping[str, str]) -> Path:
+    """The home folder of the user; `/` for one who has none."""
+    return _known_home(env) or Path("/")
 
 
 def tilde(path: Path, env: Mapping[str, str]) -> str:
@@ -72,10 +98,15 @@ def tilde(path: Path, env: Mapping[str, str]) -> str:
     return f"~{text[len(home) :]}" if home and home != "/" and text.startswith(f"{home}/") else text
 
 
+def size(count: int) -> str:
+    """Bytes for the eye."""
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.1f} kB"
+
+
 def append_private(file: Path, line: str) -> None:
     """Add a line to a file that nobody else may read; a disk that refuses costs the line and nothing else."""
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(file.parent)
         with open(file, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as out:
             out.write(line + "\n")
     except OSError:

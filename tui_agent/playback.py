@@ -11,9 +11,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tui_agent.checks import TIMEOUT
@@ -31,21 +31,23 @@ from tui_agent.core.types import (
     Emit,
     Outcome,
     ToolCall,
+    Tools,
     ToolSpec,
     Verdict,
 )
 from tui_agent.paths import Paths
 from tui_agent.replay import (
-    Divergence,
-    Recorded,
+    Bytes,
     RecordedTools,
     Run,
-    Shape,
     Stage,
-    describe,
+    denied_then,
+    outcome_then,
     play,
     recorded_check,
 )
+from tui_agent.shapes import Divergence, Recorded, Shape, describe
+from tui_agent.tools.registry import TOOLS
 from tui_agent.trust import TrustStore
 from tui_agent.workspace import Workspace
 from tui_agent.workspace.confined import Confined
@@ -53,7 +55,7 @@ from tui_agent.workspace.receipts import Blobs
 from tui_agent.workspace.runner import child_environment
 
 DIVERGED = 2
-"""Exit code of a replay that was not as recorded."""
+"""Exit code of a replay that was not as recorded, or of which that cannot be said."""
 _SHOWN = 160
 """Characters of an event that are printed while it plays; a divergence is printed whole."""
 
@@ -80,18 +82,29 @@ def replay(log: Path, settings: Settings, trust: TrustStore, *, execute: bool) -
         loaded = load(log)
     except OSError as error:
         raise AgentError(f"{log} cannot be read: {error.strerror}") from error
+    if not any(isinstance(event, ev.SessionStarted) for event in loaded.events):
+        raise ConfigError(f"{log} is not the log of a session")
+    if not any(isinstance(event, ev.UserSaid) for event in loaded.events):
+        raise AgentError(f"{log} holds no message of the person, so there is nothing to play")
     for problem in loaded.problems:
         _say(problem)
     if execute:
         with _workshop(loaded.events, log.parent / "blobs", settings, trust) as workshop:
             asyncio.run(workshop.rewind(loaded.events))
-            stage = Stage(settings.limits, workshop.tools, workshop.check, executes=True)
+            content = workshop.workspace.content
+            stage = Stage(settings.limits, workshop.tools, workshop.check, _held(log), content, executes=True)
             number, divergence = asyncio.run(play(loaded.events, stage, _show))
     else:
-        held = Blobs(log.parent / "blobs").get
-        stage = Stage(settings.limits, lambda run: RecordedTools(run, lambda name: held(name) if name else None))
+        held = _held(log)
+        stage = Stage(settings.limits, lambda run: RecordedTools(run, held), held=held)
         number, divergence = asyncio.run(play(loaded.events, stage, _show))
-    return _report(number, divergence)
+    return _report(number, divergence, damaged=bool(loaded.problems))
+
+
+def _held(log: Path) -> Bytes:
+    """The bytes that the session of a log holds."""
+    get = Blobs(log.parent / "blobs").get
+    return lambda name: get(name) if name else None
 
 
 def _show(shape: Shape) -> None:
@@ -99,10 +112,11 @@ def _show(shape: Shape) -> None:
     print(plain(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"), flush=True)
 
 
-def _report(number: int, divergence: Divergence | None) -> int:
+def _report(number: int, divergence: Divergence | None, *, damaged: bool) -> int:
     if divergence is None:
-        _say(f"{number} events, all as recorded")
-        return 0
+        rest = ", but the log is not whole: what is missing could not be compared" if damaged else ""
+        _say(f"{number} events, all as recorded{rest}")
+        return DIVERGED if damaged else 0
     one, other = divergence.expected, divergence.actual
     differ = ", ".join(key for key in {**one, **other} if one.get(key) != other.get(key))
     _say(f"event {divergence.number + 1} is not as recorded: {differ}")
@@ -120,9 +134,13 @@ def _say(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """A copy of the folder in which a session's effects happen again."""
+    """A copy of the folder in which a session's effects happen again.
+
+    `undoing` brings it back to where the session began; `workspace` has read nothing then, as the session had not.
+    """
 
     root: Path
+    undoing: Workspace
     workspace: Workspace
     commands: Confined
 
@@ -132,16 +150,18 @@ class Workshop:
         Raises:
             AgentError: something cannot be taken back; every such file is named.
         """
-        plan = await self.workspace.plan_undo(list(fold.receipts(events)))
+        plan = await self.undoing.plan_undo(list(fold.receipts(events)))
         blocked = [f"{step.path} {step.words}" for step in plan if step.state not in {"ready", "same"}]
-        outcomes = () if blocked else await self.workspace.undo(plan)
+        outcomes = () if blocked else await self.undoing.undo(plan)
         blocked += [outcome.text for outcome in outcomes if outcome.status != "applied"]
         if blocked:
             raise AgentError(f"not played, because the folder cannot be brought back: {'; '.join(blocked)}")
 
     def tools(self, recording: Run) -> Executed:
         """The workspace of the copy, asking where the recording asked."""
-        return Executed(self.workspace, frozenset(a.call_id for a in recording.of(ev.Asked)))
+        asked = frozenset(event.call_id for event in recording.of(ev.Asked))
+        unasked = {event.call.id: event for event in recording.of(ev.ToolDone) if event.call.id not in asked}
+        return Executed(self.workspace, RecordedTools(recording), asked, unasked)
 
     def check(self, recording: Run) -> Check | None:
         """The check, carried out in the copy."""
@@ -154,29 +174,47 @@ class Workshop:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """A real workspace under today's policy; what was asked in the recording is asked again."""
+    """A real workspace under today's policy; what was asked in the recording is asked again.
+
+    What is no effect in the folder (the web, a server, a long output) has its `recorded` result. `unasked` is how calls
+    ended then that a flag, a rule or a mode decided about, which today's policy need not have.
+    """
 
     workspace: Workspace
+    recorded: RecordedTools
     asked: frozenset[str]
+    unasked: Mapping[str, ev.ToolDone] = field(default_factory=dict)
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools offered to the model."""
-        return self.workspace.specs
+        """The tools that the model was offered."""
+        return self.recorded.specs
+
+    def _hands(self, call: ToolCall) -> Tools:
+        return self.workspace if call.name in TOOLS else self.recorded
 
     async def prepare(self, call: ToolCall, earlier: tuple[ApprovalRequest, ...]) -> ApprovalRequest | Outcome:
-        """Prepare a call in the copy."""
-        return await self.workspace.prepare(call, earlier)
+        """Prepare a call in the copy; what was no call then is none now, whatever tools there are today."""
+        done = self.unasked.get(call.id)
+        if done is not None and done.invalid:
+            return outcome_then(done)
+        return await self._hands(call).prepare(call, earlier)
 
     def decide(self, request: ApprovalRequest) -> Verdict:
-        """Today's policy, and never more than was allowed unasked then."""
-        verdict = self.workspace.decide(request)
-        asks = verdict.permission == "allow" and request.call.id in self.asked
-        return replace(verdict, permission="ask") if asks else verdict
+        """As then where it was denied, today's policy where that denies; else asked or not as it was then."""
+        done = self.unasked.get(request.call.id)
+        if (denied := denied_then(done, request)) is not None:
+            return denied
+        verdict = self._hands(request.call).decide(request)
+        if verdict.permission == "allow" and request.call.id in self.asked:
+            return replace(verdict, permission="ask")
+        if verdict.permission == "ask" and done is not None and done.receipt is not None:
+            return replace(verdict, permission="allow")
+        return verdict
 
     async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
         """Carry it out in the copy."""
-        return await self.workspace.commit(request, decision, emit)
+        return await self._hands(request.call).commit(request, decision, emit)
 
 
 @contextmanager
@@ -197,16 +235,19 @@ def _workshop(events: Sequence[Recorded], blobs: Path, settings: Settings, trust
             shutil.copytree(blobs, Path(temp) / "blobs")
         policy = replace(settings.policy, trusted=trusted)
         commands = Confined(copy, lambda: environment, choice=settings.sandbox)
-        workspace = Workspace(
-            copy,
-            None,
-            policy,
-            blobs=Path(temp) / "blobs",
-            run=commands.plain,
-            commands=commands,
-            command_timeout=settings.limits.command_timeout,
+        undoing, workspace = (
+            Workspace(
+                copy,
+                None,
+                policy,
+                blobs=Path(temp) / "blobs",
+                run=commands.plain,
+                commands=commands,
+                command_timeout=settings.limits.command_timeout,
+            )
+            for _ in range(2)
         )
-        yield Workshop(copy, workspace, commands)
+        yield Workshop(copy, undoing, workspace, commands)
 
 
 def _special(folder: str, names: list[str]) -> list[str]:

@@ -6,12 +6,12 @@ byte-stable for a session so that the server's cache works.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.core.disk import there
 from tui_agent.core.types import ConfigError, ToolSpec
-from tui_agent.protocols.prompts import json_prompt, template, verbs_prompt
+from tui_agent.protocols.prompts import Role, json_prompt, template, verbs_prompt
 
 _WRITERS = frozenset({"edit_file", "multi_edit", "write_file", "propose_edit", "delete_file"})
 
@@ -34,7 +34,8 @@ class Prompts:
     """The prompts of one mode for these tools in this workspace.
 
     `mode` names its prompt file (coding, reviewer, planner), `check` the command that runs by itself after edits.
-    A file of the same name in `own`, the person's folder, takes the place of the product's.
+    A file of the same name in `own`, the person's folder, takes the place of the product's. `end` stands behind all
+    of it, as it is, `end_verbs` where the model cannot read skills. `withheld` are tools that the text protocols leave out.
     """
 
     tools: tuple[ToolSpec, ...]
@@ -42,6 +43,9 @@ class Prompts:
     check: tuple[str, ...] | None = None
     mode: str = "coding"
     own: Path | None = None
+    end: str = ""
+    end_verbs: str = ""
+    withheld: frozenset[str] = frozenset()
 
     def native(self) -> str:
         """For models that are offered tools by their server."""
@@ -51,23 +55,25 @@ class Prompts:
             rules.append(
                 f"After your edits `{' '.join(self.check)}` runs by itself and you see its result; make it pass."
             )
-        text = self._text(self.mode).replace("{rules}\n", "".join(f"- {rule}\n" for rule in rules))
-        return text.replace("{root}", str(self.root)).strip()
+        text = f"{self._text(self.mode)}\n".replace("{rules}\n", "".join(f"- {rule}\n" for rule in rules))
+        return _ended(text.replace("{root}", str(self.root)).strip(), self.end)
 
     def json(self) -> str:
         """For the protocol of one JSON object."""
-        return json_prompt(self.tools, self.root, self.check, self._text("json_system"), self._role())
+        text = json_prompt(self._written(), self.root, self.check, self._text("json_system"), self._role())
+        return _ended(text, self.end)
 
     def verbs(self) -> str:
         """For the protocol of six verbs."""
-        return verbs_prompt(self.tools, self.root, self.check, self._text("verbs_system"), self._role())
+        text = verbs_prompt(self._written(), self.root, self.check, self._text("verbs_system"), self._role())
+        return _ended(text, self.end_verbs)
 
-    def _role(self) -> str:
-        """What the mode's file says beyond the text protocols' own, which are written for coding."""
-        if self.mode == "coding":
-            return ""
-        lines = self._text(self.mode).splitlines()
-        return "\n".join(line for line in lines if line.strip() and not re.search(r"\{\w+\}", line))
+    def _written(self) -> tuple[ToolSpec, ...]:
+        return tuple(tool for tool in self.tools if tool.name not in self.withheld)
+
+    def _role(self) -> Role | None:
+        """What the mode's file says in place of the text protocols' own words, which are written for coding."""
+        return None if self.mode == "coding" else Role.of(self._text(self.mode))
 
     def _text(self, name: str) -> str:
         """A prompt file: the person's own, else the product's.
@@ -75,9 +81,13 @@ class Prompts:
         Raises:
             ConfigError: the person's file cannot be read.
         """
-        if self.own is not None and (file := self.own / f"{name}.txt").exists():
+        if self.own is not None and there(file := self.own / f"{name}.txt"):
             try:
                 return file.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 raise ConfigError(f"the prompt {file} cannot be used: {error}") from error
         return template(name)
+
+
+def _ended(text: str, end: str) -> str:
+    return f"{text}\n\n{end}" if end else text

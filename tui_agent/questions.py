@@ -11,12 +11,15 @@ import os
 import select
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from tui_agent.core.diff import FileDiff, Row, diff, mixed_endings
 from tui_agent.core.display import plain, sanitise
+from tui_agent.core.servers import CallServer
 from tui_agent.core.types import Answer, ApprovalRequest, Ask, Decision, Effect, RunArgv, RunScript, WriteBytes
+from tui_agent.core.wrappers import shell_text
 from tui_agent.workspace import git
 
 TERMINAL = "/dev/tty"
@@ -24,10 +27,25 @@ TERMINAL = "/dev/tty"
 SHOWN = 400
 """Changed lines of one file that are printed unasked; of a longer change, this much of its head."""
 
+_COLOURS: Mapping[str, str] = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
+"""Added lines green, removed ones red, the place of a hunk cyan: by the first sign of a line of a diff."""
+
 _POLL = 0.05
 """Seconds between two looks at the terminal: kqueue cannot watch /dev/tty, and a blocked thread cannot be cancelled."""
 
-_ANSWERS: dict[str, Answer] = {
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a question is put: with colours, and with numbers for answers in the place of letters."""
+
+    colour: bool = False
+    numbered: bool = False
+
+
+LETTERS = Manner()
+
+_NUMBERS: dict[str, Answer] = {"1": "yes", "2": "no", "3": "skip", "4": "stop"}
+ANSWERS: dict[str, Answer] = {
     **dict.fromkeys(("y", "yes"), "yes"),
     **dict.fromkeys(("n", "no"), "no"),
     **dict.fromkeys(("s", "skip"), "skip"),
@@ -44,6 +62,7 @@ class View:
 
     `rest` is what is only printed when it is asked for. `changed` counts the lines that the effect adds or
     removes, `unseen` those of them in `rest`. `odd`: `rest` holds parts that had to be escaped, so it must be seen.
+    `diff`: the lines are those of a diff, which may have colours.
     """
 
     head: tuple[str, ...]
@@ -51,11 +70,21 @@ class View:
     changed: int = 0
     unseen: int = 0
     odd: bool = False
+    diff: bool = False
 
-    def printed(self) -> str:
+    def printed(self, *, colour: bool = False) -> str:
         """The head, with a line that says what is missing."""
         missing = [f"    ... {self.unseen:,} of {self.changed:,} changed lines not shown"] if self.rest else []
-        return "\n".join((*self.head, *missing))
+        return "\n".join((*self._painted(self.head, colour=colour), *missing))
+
+    def remaining(self, *, colour: bool = False) -> str:
+        """The rest."""
+        return "\n".join(self._painted(self.rest, colour=colour))
+
+    def _painted(self, lines: Iterable[str], *, colour: bool) -> Iterator[str]:
+        for line in lines:
+            sign = _COLOURS.get(line[4:5], "") if colour and self.diff else ""
+            yield f"{sign}{line}\x1b[0m" if sign else line
 
 
 def view(effect: Effect, limit: int = SHOWN, where: str = "") -> View:
@@ -63,13 +92,22 @@ def view(effect: Effect, limit: int = SHOWN, where: str = "") -> View:
     match effect:
         case WriteBytes(_, base, new):
             return _file(diff(base, new), limit)
+        case RunArgv(argv, timeout) if (script := shell_text(argv)) is not None:
+            return _script(script, " ".join(argv[:2]), timeout, where)
         case RunArgv(argv, timeout):
-            how = f"no shell, {git.FACT}" if git.is_git(argv) else "no shell"
+            how = ", ".join(filter(None, ("no shell", git.fact(argv))))
             return View((f"    {plain(list(argv), 'argv')}", f"    ({_terms(how, timeout, where)})"))
         case RunScript(script, timeout):
-            lines = plain(script, "command").split("\n")
-            return View((*(f"    {line}" for line in lines), f"    ({_terms('run by /bin/sh', timeout, where)})"))
+            return _script(script, "/bin/sh", timeout, where)
+        case CallServer(text=text):
+            return View((*(f"    {line}" for line in plain(text).split("\n")), f"    ({plain(where)})"))
     return View(())
+
+
+def _script(script: str, program: str, timeout: float, where: str) -> View:
+    lines = plain(script, "command").split("\n")
+    how = f"run by {plain(program, 'text')}"
+    return View((*(f"    {line}" for line in lines), f"    ({_terms(how, timeout, where)})"))
 
 
 def _terms(how: str, timeout: float, where: str) -> str:
@@ -94,7 +132,7 @@ def _file(change: FileDiff, limit: int) -> View:
             odd = odd or (not left and shown.full_view)
             (head if left else rest).append(f"    {shown.plain}{''.join(_remarks(row, tell_endings))}")
             left -= bool(left) and row.kind != "context"
-    return View(tuple(head), tuple(rest), changed, changed - limit if rest else 0, odd)
+    return View(tuple(head), tuple(rest), changed, changed - limit if rest else 0, odd, diff=True)
 
 
 def _lines(place: range) -> str:
@@ -119,7 +157,7 @@ async def ask_nobody(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]
     return tuple(Decision(request.id, "no", "there is no terminal to ask on", "nobody") for request in batch)
 
 
-def terminal_asker() -> Ask | None:
+def terminal_asker(manner: Manner = LETTERS) -> Ask | None:
     """Ask on the terminal of this process; None when there is none, or when nobody would see the question."""
     if not sys.stderr.isatty():
         return None
@@ -127,10 +165,10 @@ def terminal_asker() -> Ask | None:
         os.close(os.open(TERMINAL, os.O_RDWR | os.O_NOCTTY))
     except OSError:
         return None
-    return ask_terminal
+    return partial(ask_terminal, manner=manner)
 
 
-async def ask_terminal(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
+async def ask_terminal(batch: tuple[ApprovalRequest, ...], *, manner: Manner = LETTERS) -> tuple[Decision, ...]:
     """Ask one request after the other; after `q` the rest is not asked."""
     decisions: list[Decision] = []
     terminal = Terminal(os.open(TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
@@ -140,7 +178,7 @@ async def ask_terminal(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ..
                 decisions.append(Decision(request.id, "stop"))
                 continue
             count = f" {number}/{len(batch)}" if len(batch) > 1 else ""
-            decisions.append(await _ask_one(terminal, request, count))
+            decisions.append(await _ask_one(terminal, request, count, manner))
     finally:
         terminal.close()
     return tuple(decisions)
@@ -171,26 +209,40 @@ class Terminal:
             while not select.select([self._fd], [], [], 0)[0]:  # noqa: ASYNC110 - there is nothing to wait on, see _POLL
                 await asyncio.sleep(_POLL)
             data = os.read(self._fd, 4096)
+            if not data:
+                self.write("\n")  # no Enter was typed; what is printed next begins on a line of its own
+        except asyncio.CancelledError:
+            self.write("\n")
+            raise
         except (OSError, termios.error):  # hung up
             return None
         return data.decode("utf-8", "replace").strip() if data else None
 
 
-async def _ask_one(terminal: Terminal, request: ApprovalRequest, count: str) -> Decision:
+async def _ask_one(terminal: Terminal, request: ApprovalRequest, count: str, manner: Manner) -> Decision:
     shown = view(request.effect, where=request.where)
-    # a summary joins the words of a command; below it stands what really runs
-    heading = request.summary.partition("  ")[0] if isinstance(request.effect, RunArgv | RunScript) else request.summary
+    heading = request.summary
+    match request.effect:  # a summary joins the words of a command; below it stands what really runs
+        case RunArgv() | RunScript():
+            heading = heading.partition("  ")[0]
+        case CallServer(name=name):
+            heading = f"mcp  {name}"
     terminal.write(f"\n  {plain(heading, 'title')}\n")
     careful = filter(None, (request.caution, *request.policy.floors))
     terminal.write("".join(f"    careful: {plain(word, 'title')}\n" for word in careful))
-    terminal.write(f"{shown.printed()}\n")
-    verb = {WriteBytes: "apply", RunArgv: "run", RunScript: "run"}.get(type(request.effect), "allow")
+    if request.missed:
+        terminal.write(f"    asked again because {plain(request.missed, 'title')}\n")
+    terminal.write(f"{shown.printed(colour=manner.colour)}\n")
+    verb = {WriteBytes: "apply", RunArgv: "run", RunScript: "run", CallServer: "call"}.get(
+        type(request.effect), "allow"
+    )
     unseen, warned = shown.unseen, False
     while True:
-        typed = await terminal.ask(f"  {verb}?{count} {_choices(shown, unseen)} > ")
-        answer: Answer | None = "stop" if typed is None else _ANSWERS.get(typed.lower())
+        typed = await terminal.ask(f"  {verb}?{count} {_choices(shown, unseen, manner)} > ")
+        known = {**ANSWERS, **_NUMBERS} if manner.numbered else ANSWERS
+        answer: Answer | None = "stop" if typed is None else known.get(typed.lower())
         if typed == "?" and shown.rest:
-            terminal.write("\n".join(shown.rest) + "\n")
+            terminal.write(f"{shown.remaining(colour=manner.colour)}\n")
             unseen = 0
         elif answer == "yes" and unseen and shown.odd:
             terminal.write("  y counts after ? has shown the rest: it holds characters that had to be escaped\n")
@@ -201,10 +253,13 @@ async def _ask_one(terminal: Terminal, request: ApprovalRequest, count: str) -> 
             why = await terminal.ask("  why? (Enter: no reason) > ")
             return Decision(request.id, answer, why or "")
         elif answer is not None:
-            return Decision(request.id, answer, "the terminal was closed" if typed is None else "")
+            return Decision(request.id, answer, "the input ended" if typed is None else "")
 
 
-def _choices(shown: View, unseen: int) -> str:
+def _choices(shown: View, unseen: int, manner: Manner) -> str:
+    if manner.numbered:
+        more = f"? shows {unseen:,} changed lines that were not shown. " if unseen else ""
+        return f"{more}1 yes, 2 no, 3 skip, 4 stop."
     if unseen:
         return "? show them   y yes, unseen   n no   s skip   q stop  "
     seen = "the changed line is" if shown.changed == 1 else f"all {shown.changed:,} changed lines"

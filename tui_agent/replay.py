@@ -8,20 +8,27 @@ divergence. With a real workspace in place of the recorded tools (`--execute`) t
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from functools import partial
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
 
 from tui_agent.core import events as ev
-from tui_agent.core import fold
+from tui_agent.core import fold, unfinished
 from tui_agent.core.agent import Agent
 from tui_agent.core.check import Check
-from tui_agent.core.endings import Limits, StopReason
+from tui_agent.core.endings import CUT_OFF, Limits, StopReason
+from tui_agent.core.evidence import Changed, missing
+from tui_agent.core.guards import NOT_SHOWN, PASSED_BUT, TOO_OFTEN, Denied, denial, signature
 from tui_agent.core.log import MemoryLog, is_durable
-from tui_agent.core.loop import NEARLY_OUT, run
+from tui_agent.core.lookup import Lookup, ReadOutput
+from tui_agent.core.loop import ONLY_STEP, WARNINGS, run
 from tui_agent.core.programs import TOOLS as CLASSES
-from tui_agent.core.reply import parse_arguments
+from tui_agent.core.reply import over_the_limit, parse_arguments
+from tui_agent.core.standing import apart
 from tui_agent.core.types import (
     ApprovalRequest,
     Author,
@@ -52,25 +59,15 @@ from tui_agent.core.types import (
 )
 from tui_agent.protocols.dialect import Speech, Text
 from tui_agent.protocols.native import StepDown
+from tui_agent.shapes import END, Divergence, Recorded, Shape, shape_of
+from tui_agent.tools.lookups import LOOKUPS
 from tui_agent.tools.registry import TOOLS
 
-Recorded: TypeAlias = ev.Durable | ev.Unknown
-Shape: TypeAlias = Mapping[str, Any]
 Bytes: TypeAlias = Callable[[str | None], bytes | None]
 """The bytes of a hash, None where they are not held."""
 
-SPECS = tuple(tool.spec for tool in TOOLS.values())
-COMMANDS = frozenset({"run_command", "run_shell"})
-END = {"event": "the end of the recording"}
-
-
-@dataclass(frozen=True, slots=True)
-class Divergence:
-    """The first event that is not as it was recorded; `number` counts the events compared before it."""
-
-    number: int
-    expected: Shape
-    actual: Shape
+SPECS: Mapping[str, ToolSpec] = {name: tool.spec for name, tool in {**TOOLS, **LOOKUPS}.items()}
+_LEFT = {text: left for left, text in WARNINGS.items()} | {ONLY_STEP: 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +90,39 @@ class Run:
         """Its events of one kind, in order."""
         return [event for event in self.events if isinstance(event, kind)]
 
+    @property
+    def stopping(self) -> Denied:
+        """Whose no ended it at once, as the settings then said; "" when none did."""
+        ends, denied = self.of(ev.RunEnded), [done for done in self.of(ev.ToolDone) if done.denied]
+        if not (ends and ends[-1].reason is StopReason.DENIED and denied):
+            return ""
+        last: ev.ToolDone = denied[-1]
+        same = [done for done in denied if signature(done.call) == signature(last.call)]
+        return last.denied if len(same) < TOO_OFTEN else ""
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools that a model was offered in any protocol; a server's own come without what is known of their fields."""
+        names = dict.fromkeys((*self.named(text=False), *self.named(text=True)))
+        return tuple(SPECS.get(name) or ToolSpec(name, "", {"type": "object"}, {}) for name in names)
+
+    def named(self, *, text: bool) -> tuple[str, ...]:
+        """What was offered natively or as text; today's tools where the log does not tell."""
+        protocol, named = "native", {False: (tuple(TOOLS), 0), True: (tuple(TOOLS), 0)}
+        for at, event in enumerate((*self.before, *self.events)):
+            if isinstance(event, ev.ModelChosen | ev.ProtocolChosen):
+                protocol = event.protocol
+            kind = protocol != "native"
+            if isinstance(event, ev.Instructed) and event.names and named[kind][1] <= len(self.before):
+                named[kind] = event.names, at
+        return named[text][0]
+
     def limits(self, today: Limits) -> Limits:
         """Today's limits with the number of steps that the recording shows it had, where it shows one."""
         replies = 0
         for event in self.events:
-            if isinstance(event, ev.Notice) and event.text == NEARLY_OUT:
-                return replace(today, max_steps=replies + 3)
+            if isinstance(event, ev.Notice) and event.text in _LEFT:
+                return replace(today, max_steps=replies + 1 + _LEFT[event.text])
             replies += isinstance(event, ev.AssistantSaid)
         ends = self.of(ev.RunEnded)
         if ends and ends[-1].reason is StopReason.STEP_LIMIT:
@@ -109,7 +133,7 @@ class Run:
 def runs(events: Sequence[Recorded]) -> Iterator[Run]:
     """The tasks of a session, in order. What happened between them is history only."""
     starts = [at for at, event in enumerate(events) if isinstance(event, ev.UserSaid)]
-    for start, end in zip(starts, [*starts[1:], len(events)], strict=True):
+    for start, end in pairwise([*starts, len(events)]):
         own = list(events[start:end])
         ended = next((at for at, event in enumerate(own) if isinstance(event, ev.RunEnded)), None)
         own = own if ended is None else own[: ended + 1]
@@ -134,10 +158,12 @@ def _interrupted(own: Sequence[Recorded], at: int) -> bool:
     match own[at]:
         case ev.AssistantSaid(complete=False):
             return not (at + 1 < len(own) and isinstance(own[at + 1], ev.ProviderFailed))
-        case ev.ToolDone(note="stopped"):
+        case ev.ToolDone(note=note) if note == "stopped" or note.startswith(unfinished.WORD):
             return True
-        case ev.RunEnded(reason=StopReason.STOPPED, detail="stopped by you"):
-            return True
+        case ev.RunEnded(reason=StopReason.STOPPED, detail=detail):
+            return detail in {"stopped by you", CUT_OFF}
+        case ev.RunEnded(reason=StopReason.CONTEXT_LIMIT):
+            return True  # how full a request was depends on the prompt, which the log does not hold
     return False
 
 
@@ -163,12 +189,13 @@ def _replies(recording: Run) -> Iterator[tuple[Delta, ...]]:
     protocol = fold.protocol(recording.before)
     said: ev.AssistantSaid | None = None
     answered = False
+    offered = tuple(tool for tool in recording.tools if tool.name in recording.named(text=True))
     for event in recording.events:
         if shape_of(event) is None:
             continue
         match event:
             case ev.AssistantSaid(complete=True):
-                yield tuple(_deltas(event, protocol))
+                yield tuple(_deltas(event, protocol, offered))
                 said, answered = None, True
                 continue
             case ev.AssistantSaid():
@@ -184,21 +211,23 @@ def _replies(recording: Run) -> Iterator[tuple[Delta, ...]]:
         answered = False
 
 
-def _deltas(event: ev.AssistantSaid, protocol: str) -> Iterator[Delta]:
+def _deltas(event: ev.AssistantSaid, protocol: str, offered: tuple[ToolSpec, ...]) -> Iterator[Delta]:
     message = event.message
     if message.reasoning:
         yield ReasoningDelta(message.reasoning)
     if protocol != "native":
         codec = Speech("", "", StepDown(protocol)).codec  # type: ignore[arg-type]  # a word that the log held
         assert isinstance(codec, Text)
-        cut = event.finish == "length"
-        yield TextDelta(message.text if cut else codec.written(message, SPECS))
+        cut = event.finish == "length" and not message.calls
+        yield TextDelta(message.text if cut else codec.written(message, offered))
     else:
         typed = [call for call in message.calls if call.arguments is not None and _typed(call)]
         yield TextDelta(typed[0].raw if typed else message.text)
         for key, call in enumerate(() if typed else message.calls):
             raw = call.raw or json.dumps(dict(call.arguments or {}))
             yield CallDelta(key, call.id, call.name, raw)
+        for key in range(over_the_limit(message.calls)):
+            yield CallDelta(len(message.calls) + key, "", "left_off", "{}")
     yield ReplyEnd(event.finish, event.usage, extras=message.extras)
 
 
@@ -209,27 +238,56 @@ def _typed(call: ToolCall) -> bool:
 
 @dataclass
 class RecordedPerson:
-    """Gives the answers that the log holds, by the call they are about."""
+    """Gives the answers that the log holds, by the call they are about; `executes`: with the hunks that were chosen.
+
+    What the person made of a proposal is not in the log, but its result may be `held`.
+    """
 
     recording: Run
+    held: Bytes = lambda _: None
+    executes: bool = False
     _answers: dict[str, ev.Answered] = field(init=False)
 
     def __post_init__(self) -> None:
         by_request = {a.request_id: a for a in self.recording.of(ev.Answered)}
         asked = self.recording.of(ev.Asked)
         self._answers = {a.call_id: by_request[a.request_id] for a in asked if a.request_id in by_request}
+        self._asked = {a.request_id: a for a in asked}
+        self._receipts = {done.call.id: done.receipt for done in self.recording.of(ev.ToolDone)}
 
     async def __call__(self, batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
         """The recorded answers; to what was not asked then, no."""
         decisions = []
         for request in batch:
             known = self._answers.get(request.call.id)
-            decisions.append(
-                Decision(request.id, known.answer, known.reason, known.by)
-                if known is not None
-                else Decision(request.id, "no", "not asked in the recording", "nobody")
-            )
+            if known is None:
+                decisions.append(Decision(request.id, "no", "not asked in the recording", "nobody"))
+                continue
+            instead = self._instead(request, self._asked.get(known.instead or ""))
+            chosen = frozenset(known.chosen) if self.executes and known.chosen is not None and not instead else None
+            decisions.append(Decision(request.id, known.answer, known.reason, known.by, chosen, instead))
         return tuple(decisions)
+
+    def _instead(self, request: ApprovalRequest, asked: ev.Asked | None) -> ApprovalRequest | None:
+        """What took the place of a request, as far as its receipt tells."""
+        if asked is None:
+            return None
+        receipt, effect = self._receipts.get(request.call.id), request.effect
+        if receipt is not None and isinstance(effect, WriteBytes) and (new := self.held(receipt.after)) is not None:
+            effect = replace(effect, new=new)
+        return replace(request, id=asked.request_id, effect=effect, summary=asked.summary)
+
+
+def denied_then(done: ev.ToolDone | None, request: ApprovalRequest) -> Verdict | None:
+    """The verdict of a recorded call that was refused unasked; None when it was not."""
+    if done is None or done.denied not in {"policy", "nobody"}:
+        return None
+    return denial(done.note, done.text, request.policy.permission)
+
+
+def outcome_then(done: ev.ToolDone) -> Outcome:
+    """How a recorded call ended."""
+    return Outcome(done.status, done.text, done.receipt, done.note, done.invalid)
 
 
 @dataclass
@@ -238,11 +296,11 @@ class RecordedTools:
 
     recording: Run
     held: Bytes = lambda _: None
-    specs: tuple[ToolSpec, ...] = SPECS
 
     def __post_init__(self) -> None:
+        self.specs = self.recording.tools
         self._done = {done.call.id: done for done in self.recording.of(ev.ToolDone)}
-        self._asked = {asked.call_id for asked in self.recording.of(ev.Asked)}
+        self._asked = {asked.call_id: asked.summary for asked in reversed(self.recording.of(ev.Asked))}
 
     async def prepare(self, call: ToolCall, earlier: tuple[ApprovalRequest, ...]) -> ApprovalRequest | Outcome:
         """The call with an effect of the kind that it had, or the recorded reason why it had none."""
@@ -250,9 +308,10 @@ class RecordedTools:
         if done is None:
             return Outcome("error", "error: the recording holds no result of this call", invalid=True)
         if not done.summary or done.invalid:
-            return Outcome(done.status, done.text, done.receipt, done.note, done.invalid)
+            return outcome_then(done)
         policy = PolicyRequest(call.name, CLASSES.get(call.name, "none"))
-        return ApprovalRequest(f"replay-{call.id}", call, self._effect(done), policy, done.summary)
+        summary = self._asked.get(call.id, done.summary)
+        return ApprovalRequest(f"replay-{call.id}", call, self._effect(done), policy, summary)
 
     def _effect(self, done: ev.ToolDone) -> Effect:
         arguments = done.call.arguments or {}
@@ -270,6 +329,10 @@ class RecordedTools:
                 return RunScript(str(arguments.get("script", "")), 1.0)
             case "update_plan":
                 return SetPlan(())
+            case "read_output":
+                return ReadOutput(str(arguments.get("name", "")), 0, 1)
+            case name if name in LOOKUPS:
+                return Lookup("skill", done.summary)
         receipt = done.receipt
         before, after = (receipt.before, receipt.after) if receipt else (None, None)
         return WriteBytes(path, self.held(before), self.held(after))
@@ -279,24 +342,26 @@ class RecordedTools:
         done = self._done[request.call.id]
         if request.call.id in self._asked:
             return Verdict("ask", "recorded", request.policy.permission)
-        if done.denied in {"policy", "nobody"}:
-            return Verdict("deny", done.note, request.policy.permission)
-        return Verdict("allow", "recorded", request.policy.permission)
+        return denied_then(done, request) or Verdict("allow", "recorded", request.policy.permission)
 
     async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
         """The recorded result."""
         done = self._done[request.call.id]
-        return Outcome(done.status, done.text, done.receipt, done.note)
+        return outcome_then(done)
 
 
 def recorded_check(recording: Run, execute: Callable[[tuple[str, ...], Emit], Any] | None = None) -> Check | None:
     """The check of a run with its recorded results, or carried out again by `execute`; None when it had none."""
     results: list[ev.CheckDone] = recording.of(ev.CheckDone)
     ends: list[ev.RunEnded] = recording.of(ev.RunEnded)
-    asked = [a for a in recording.of(ev.Asked) if a.tool == "check"]
-    if not (results or asked or any(end.check != "none" for end in ends)):
+    told = [
+        e for e in recording.events if isinstance(e, ev.CheckDone) or (isinstance(e, ev.Asked) and e.tool == "check")
+    ]
+    asked = [e for e in told if isinstance(e, ev.Asked)]
+    if not (told or any(end.check != "none" for end in ends)):
         return None
-    argv = results[0].argv if results else ("check",)
+    argv = results[0].argv if results else tuple(shlex.split(asked[0].summary)[1:]) if asked else ("check",)
+    first = bool(asked) and told[0] is asked[0]
     left = list(results)
 
     async def go(emit: Emit) -> ev.CheckDone:
@@ -305,7 +370,21 @@ def recorded_check(recording: Run, execute: Callable[[tuple[str, ...], Emit], An
             return done
         return left.pop(0) if left else ev.CheckDone(argv, None, "the recording holds no further check", 0.0)
 
-    return Check(argv, go, asks="always" if asked else "never", proposed=bool(asked) and not results)
+    asks: Literal["always", "unseen", "never"] = "always" if first else "unseen" if asked else "never"
+    once = len(asked) == 1 or any({type(a), type(b)} == {ev.CheckDone} for a, b in pairwise(told))
+    return Check(argv, go, asks=asks, proposed=first and once)  # a proposal is asked about once
+
+
+@dataclass(frozen=True, slots=True)
+class Played(Speech):
+    """The dialect of a run, with the names of the tools that were offered natively and in the text protocols."""
+
+    native: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+
+    def offered(self, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+        """Those of the tools that could be called then in this protocol."""
+        return tuple(tool for tool in tools if tool.name in (self.native if self.name == "native" else self.text))
 
 
 # ------------------------------------------------------------------ playing and comparing
@@ -313,11 +392,16 @@ def recorded_check(recording: Run, execute: Callable[[tuple[str, ...], Emit], An
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What a replay is played on: today's limits, and how to get the tools and the check of a run."""
+    """What a replay is played on: today's limits, how to get the tools and the check of a run, and bytes.
+
+    `held` are those of the session, `content` those of a file now.
+    """
 
     limits: Limits = field(default_factory=Limits)
     tools: Callable[[Run], Tools] = RecordedTools
     check: Callable[[Run], Check | None] = recorded_check
+    held: Bytes = lambda _: None
+    content: Callable[[str], bytes | None] = lambda _: None
     executes: bool = False
 
 
@@ -328,18 +412,31 @@ async def play(
     number = 0
     for recording in runs(events):
         expected = [shape for event in recording.events if (shape := shape_of(event, executes=stage.executes))]
-        log = MemoryLog(list(recording.before))
+        log, stopping = MemoryLog(list(recording.before)), recording.stopping
         agent = Agent(
             recorded_model(recording),
             stage.tools(recording),
-            RecordedPerson(recording),
+            RecordedPerson(recording, stage.held, stage.executes),
             recording.limits(stage.limits),
             log,
             check=stage.check(recording),
-            dialect=Speech("", "", StepDown(fold.protocol(recording.before)), auto=_steps_down(events)),
+            on_reject="stop" if stopping == "person" else "continue",
+            on_deny="stop" if stopping not in {"", "person"} else "continue",
+            apart=apart(recording.before),
+            content=stage.content,
+            evidence=partial(_missing, recording, log),
+            between=partial(_said_by_now, recording, log),
+            dialect=Played(
+                "",
+                "",
+                StepDown(fold.protocol(recording.before)),
+                auto=_steps_down(recording),
+                native=recording.named(text=False),
+                text=recording.named(text=True),
+            ),
         )
         at = 0
-        async with aclosing(run(recording.task, agent, fold.history(recording.before))) as played:
+        async with aclosing(run(recording.task, agent)) as played:
             async for event in played:
                 actual = shape_of(event, executes=stage.executes) if is_durable(event) else None
                 if actual is None:
@@ -359,59 +456,38 @@ async def play(
     return number, None
 
 
-def _steps_down(events: Sequence[Recorded]) -> bool:
-    """Whether the session could change its protocol: it began natively, or did change it."""
-    return fold.protocol(events) == "native" or any(isinstance(event, ev.ProtocolChosen) for event in events)
+def _said_by_now(recording: Run, log: MemoryLog) -> list[ev.Steered]:
+    """What the person said to a run, once as many replies came as then."""
+    played = log.events[len(recording.before) :]
+    replies = sum(isinstance(event, ev.AssistantSaid) for event in played)
+    given = sum(isinstance(event, ev.Steered) for event in played)
+    said: list[ev.Steered] = []
+    for event in recording.events:
+        replies -= isinstance(event, ev.AssistantSaid)
+        if isinstance(event, ev.Steered) and replies >= 0:
+            said.append(event)
+    return said[given:]
 
 
-def shape_of(event: Recorded, *, executes: bool = False) -> Shape | None:
-    """What of an event must be the same in a replay; None for what is not compared.
-
-    Times, ids and hashes of questions differ from run to run. When commands are carried out again only how they
-    ended counts, not what they printed.
-    """
-    match event:
-        case ev.UserSaid(text):
-            return {"event": "user", "text": text}
-        case ev.AssistantSaid(message, complete, finish):
-            return {
-                "event": "assistant",
-                "text": message.text,
-                "calls": [_call(call) for call in message.calls],
-                "complete": complete,
-                "finish": finish,
-            }
-        case ev.Asked(_, _, tool, summary):
-            return {"event": "asked", "tool": tool, "summary": summary}
-        case ev.Answered(_, answer, reason):
-            return {"event": "answered", "answer": answer, "reason": reason}
-        case ev.ToolDone():
-            return _tool(event, executes=executes)
-        case ev.CheckDone(argv, code):
-            return {"event": "check", "argv": list(argv), "exit_code": code}
-        case ev.Notice(text, "model"):
-            return {"event": "notice", "text": text}
-        case ev.ProtocolChosen(protocol):
-            return {"event": "protocol", "protocol": protocol}
-        case ev.ProviderFailed(error):
-            return {"event": "failed", "kind": error.kind}
-        case ev.RunEnded(reason, _, steps, check):
-            return {"event": "end", "reason": reason.value, "steps": steps, "check": check}
-    return None
+def _missing(recording: Run, log: MemoryLog, task: str, changed: Mapping[str, Changed] | None) -> str:
+    """What the changes do not show of a task; where their bytes are not there, as it was judged then."""
+    if changed is not None:
+        return missing(task, changed)
+    replies = sum(isinstance(event, ev.AssistantSaid) for event in log.events[len(recording.before) :])
+    for event in recording.events:
+        replies -= isinstance(event, ev.AssistantSaid)
+        said = event.text if isinstance(event, ev.Notice) else event.detail if isinstance(event, ev.RunEnded) else ""
+        for template in (NOT_SHOWN, PASSED_BUT) if not replies else ():
+            before, behind = template.split("{}")
+            if said.startswith(before) and said.endswith(behind):
+                return said.removeprefix(before).removesuffix(behind)
+    return ""
 
 
-def _call(call: ToolCall) -> Shape:
-    return {"name": call.name, "arguments": dict(call.arguments) if call.arguments is not None else call.raw}
-
-
-def _tool(event: ev.ToolDone, *, executes: bool) -> Shape:
-    receipt = event.receipt
-    effect = None if receipt is None else [receipt.path, receipt.before, receipt.after, receipt.exit_code]
-    shape = {"event": "tool", **_call(event.call), "status": event.status, "effect": effect, "denied": event.denied}
-    return shape if executes and event.call.name in COMMANDS else {**shape, "text": event.text}
-
-
-def describe(shape: Shape) -> str:
-    """A compared event in one line."""
-    rest = {key: value for key, value in shape.items() if key != "event"}
-    return f"{shape['event']}  {json.dumps(rest, ensure_ascii=False)}" if rest else str(shape["event"])
+def _steps_down(recording: Run) -> bool:
+    """Whether its protocol could change: it did, or began natively where the profile does not fix it."""
+    chosen = [e for e in recording.before if isinstance(e, ev.ModelChosen)]
+    if chosen and chosen[-1].fixed:
+        return False
+    changed = any(isinstance(e, ev.ProtocolChosen) for e in (*recording.before, *recording.events))
+    return changed or fold.protocol(recording.before) == "native"

@@ -1,28 +1,33 @@
 """The schema of the configuration as data, and the one validator that reads it.
 
 A table maps each key to a type; `Each` is a table with free names. `validate` finds every fault of a
-parsed file at once and names each by file, line and key.
+parsed file at once and names each by file, line, column and key.
 """
 
 from __future__ import annotations
 
 import difflib
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, Union
-from urllib.parse import urlsplit
+
+from tui_agent.core.address import is_server, shown
+from tui_agent.core.endings import FEWEST_IDENTICAL
+from tui_agent.places import Place, place_of
 
 Table: TypeAlias = Mapping[str, "Kind"]
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A scalar or list: `test` decides, `what` says in words what it must be."""
+    """A scalar or list: `test` decides, `what` says in words what it must be; `choices` are the words it may be."""
 
     what: str
     test: Callable[[Any], bool]
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ def _words(v: Any) -> bool:
 
 def one_of(*names: str) -> Value:
     """One of a few words."""
-    return Value("one of " + ", ".join(names), lambda v: v in names)
+    return Value("one of " + ", ".join(names), lambda v: v in names, names)
 
 
 STRING = Value("a string", lambda v: isinstance(v, str))
@@ -60,13 +65,11 @@ ARGV = Value("a list of words, the first a program", lambda v: _words(v) and boo
 
 
 def _address(v: Any) -> bool:
-    try:
-        return isinstance(v, str) and (urlsplit(v).port or 0) >= 0
-    except ValueError:
-        return False
+    # empty is none; a scripted profile names a file
+    return isinstance(v, str) and (not v or v.startswith("/") or is_server(v))
 
 
-ADDRESS = Value("an address that can be read", _address)
+ADDRESS = Value("an address such as http://127.0.0.1:8080/v1, without blanks", _address)
 VARIABLE = Value(
     "the name of an environment variable", lambda v: isinstance(v, str) and re.fullmatch(r"\w*", v) is not None
 )
@@ -74,10 +77,13 @@ JSON = Value("a value that JSON can hold", _json)
 FLAG = Value("true or false", lambda v: isinstance(v, bool))
 COUNT = Value("a positive whole number", lambda v: isinstance(v, int) and not isinstance(v, bool) and v > 0)
 NATURAL = Value("a whole number, 0 or more", lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 0)
-POSITIVE = Value("a positive number", lambda v: _number(v) and v > 0)
-RATE = Value("a number, 0 or more", lambda v: _number(v) and v >= 0)
+POSITIVE = Value("a positive number", lambda v: _number(v) and 0 < v < math.inf)
+RATE = Value("a number, 0 or more", lambda v: _number(v) and 0 <= v < math.inf)
+REPEATS = Value("a whole number, 2 or more", lambda v: COUNT.test(v) and v >= FEWEST_IDENTICAL)
 ANYTHING = Value("any value", lambda _: True)
 ROW = one_of("allow", "ask", "deny")
+
+PRICES: Final[Table] = {"input": RATE, "cached_input": RATE, "output": RATE}
 
 PROFILE: Final[Table] = {
     "type": STRING,
@@ -92,7 +98,7 @@ PROFILE: Final[Table] = {
     "images": FLAG,
     "local": FLAG,
     "generation": Each(JSON),
-    "pricing": {"input": RATE, "cached_input": RATE, "output": RATE},
+    "pricing": PRICES,
     "timeouts": {"connect": POSITIVE, "first_event": POSITIVE, "idle": POSITIVE, "progress": POSITIVE},
     "options": {
         "text_tool_calls": FLAG,
@@ -113,10 +119,11 @@ SCHEMA: Final[Table] = {
         "max_context": COUNT,
         "max_tokens": COUNT,
         "max_cost": POSITIVE,
-        "max_identical": COUNT,
+        "max_identical": REPEATS,
         "repeat_window": COUNT,
         "command_timeout": POSITIVE,
     },
+    "context": {"compact": FLAG},
     "permissions": {
         **dict.fromkeys(("read", "search", "write", "run", "git", "shell", "network", "mcp"), ROW),
         "allow": STRINGS,
@@ -125,13 +132,38 @@ SCHEMA: Final[Table] = {
         "on_deny": one_of("continue", "stop"),
         "environment": STRINGS,
         "sandbox": one_of("auto", "bwrap", "landlock", "none"),
+        "check_after": one_of("batch", "edit"),
     },
     "checks": Each(ARGV),
-    "ui": {"theme": STRING, "side_pane": FLAG, "esc_stops": one_of("double", "single", "never")},
+    "ui": {
+        "theme": STRING,
+        "glyphs": one_of("auto", "unicode", "ascii"),
+        "side_pane": FLAG,
+        "esc_stops": one_of("double", "single", "never"),
+        "mouse": FLAG,
+    },
     "keys": Each(STRING),
+    "web": {
+        "search": one_of("off", "brave", "exa", "ddg"),
+        "intents": one_of("auto", "words", "model", "off"),
+        "private": STRINGS,
+        "endpoints": {"brave": ADDRESS, "exa": ADDRESS, "ddg": ADDRESS},
+    },
     "network": {"proxy": STRING, "ca_file": STRING},
     "mcp_servers": Each(
-        {"command": STRING, "args": STRINGS, "env": Each(STRING), "url": STRING, "headers": Each(STRING)}
+        {
+            "command": STRING,
+            "args": STRINGS,
+            "env": Each(STRING),
+            "env_vars": STRINGS,
+            "cwd": STRING,
+            "url": ADDRESS,
+            "headers": Each(STRING),
+            "api_key_env": VARIABLE,
+            "enabled": FLAG,
+            "start_timeout": POSITIVE,
+            "timeout": POSITIVE,
+        }
     ),
 }
 
@@ -144,19 +176,30 @@ class Fault:
     """One thing wrong in a configuration file. An error makes the file unusable, a warning does not."""
 
     file: Path
-    line: int | None
+    place: Place | None
     key: str
     message: str
     severity: Literal["error", "warning"] = "error"
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}" if self.line else str(self.file)
+        where = f"{self.file}:{self.place.line}:{self.place.column}" if self.place else str(self.file)
         return f"{where}: {self.key}: {self.message}" if self.key else f"{where}: {self.message}"
+
+
+def did_you_mean(word: str, known: Iterable[str], near_enough: float = 0.6) -> str:
+    """The nearest known word as the end of a sentence, "" when none is near enough; see `nearest`."""
+    near = nearest(word, known, near_enough)
+    return f"; did you mean {near}?" if near else ""
+
+
+def nearest(word: str, known: Iterable[str], near_enough: float) -> str:
+    """The nearest known word, "" when none is near; `near_enough` from 0, anything, to 1, itself."""
+    return next(iter(difflib.get_close_matches(word.lower(), list(known), 1, near_enough)), "")
 
 
 def validate(data: Mapping[str, Any], text: str, file: Path) -> list[Fault]:
     """Every fault of a parsed file, in the order of its keys."""
-    return [Fault(file, line_of(text, key), ".".join(key), msg, sev) for key, msg, sev in _walk(data, SCHEMA, ())]
+    return [Fault(file, place_of(text, key), ".".join(key), msg, sev) for key, msg, sev in _walk(data, SCHEMA, ())]
 
 
 _Found: TypeAlias = tuple[tuple[str, ...], str, Literal["error", "warning"]]
@@ -166,17 +209,23 @@ def _walk(data: Mapping[str, Any], table: Table, at: tuple[str, ...]) -> Iterato
     for name, value in data.items():
         key = (*at, name)
         if name not in table:
-            near = difflib.get_close_matches(name, table, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            yield key, f"unknown key{hint}", "warning"
+            yield key, f"unknown key{_elsewhere(name, table, at) or did_you_mean(name, table)}", "warning"
         else:
             yield from _check(value, table[name], key)
+
+
+def _elsewhere(name: str, table: Table, at: tuple[str, ...]) -> str:
+    """The table one level below that has this key, as the end of a sentence; "" when none has."""
+    inside = (inner for inner, kind in table.items() if isinstance(kind, Mapping) and name in kind)
+    return next((f"; it belongs into [{'.'.join((*at, inner))}]" for inner in inside), "")
 
 
 def _check(value: Any, kind: Kind, key: tuple[str, ...]) -> Iterator[_Found]:
     if isinstance(kind, Value):
         if not kind.test(value):
-            yield key, f"must be {kind.what}, not {value!r}", "error"
+            hint = did_you_mean(value, kind.choices) if isinstance(value, str) else ""
+            safe = shown(value) if kind is ADDRESS and isinstance(value, str) else value
+            yield key, f"must be {kind.what}, not {safe!r}{hint}", "error"
     elif not isinstance(value, Mapping):
         yield key, f"must be a table, not {value!r}", "error"
     elif isinstance(kind, Each):
@@ -212,29 +261,3 @@ def _known(value: Any, kind: Kind) -> Any:
     if isinstance(kind, Each):
         return {name: _known(inner, kind.kind) for name, inner in value.items()}
     return known(value, kind)
-
-
-_NAME = r"(?:\"[^\"]*\"|'[^']*'|[\w-]+)"
-
-
-def line_of(text: str, key: tuple[str, ...]) -> int | None:
-    """The line of a key in TOML text, counted from 1: the assignment in its table, else the table's header."""
-    best: int | None = None
-    best_depth = 0
-    table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := re.match(r"\s*\[\[?([^\]]+)\]", line):
-            table = tuple(_parts(header[1]))
-            path = table
-        elif assigned := re.match(rf"\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*=", line):
-            path = (*table, *_parts(assigned[1]))
-        else:
-            continue
-        depth = len(path)
-        if depth > best_depth and key[:depth] == path:
-            best, best_depth = number, depth
-    return best
-
-
-def _parts(dotted: str) -> list[str]:
-    return [a or b or c for a, b, c in re.findall(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)", dotted)]

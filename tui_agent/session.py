@@ -6,122 +6,74 @@ in the log: what is shown, sent, counted or resumed is a function of `events`.
 
 from __future__ import annotations
 
-import os
+import asyncio
 import secrets
 import shlex
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
-from tui_agent import __version__
-from tui_agent.checks import TIMEOUT, CheckStore, detect
-from tui_agent.config import Settings
+from tui_agent import __version__, hearing
 from tui_agent.core import events as ev
-from tui_agent.core import fold
+from tui_agent.core import fold, unfinished
+from tui_agent.core.batch import answer_to, question_of
 from tui_agent.core.check import Check
-from tui_agent.core.endings import StopReason
+from tui_agent.core.endings import CUT_OFF, StopReason
+from tui_agent.core.fitting import compact
 from tui_agent.core.log import FileLog
 from tui_agent.core.loop import Agent, run
-from tui_agent.core.policy import pattern_fault
-from tui_agent.core.profile import ModelInfo, Profile
+from tui_agent.core.policy import Policy
+from tui_agent.core.profile import ANSWER_LENGTHS, ModelInfo, Profile
+from tui_agent.core.record import Record
+from tui_agent.core.room import Room
+from tui_agent.core.sent import sent
 from tui_agent.core.types import (
     AgentError,
     ApprovalRequest,
     Ask,
     ConfigError,
-    Decision,
-    Emit,
     History,
     Image,
     Model,
     PolicyRequest,
-    Receipt,
     RunArgv,
     ToolCall,
     Tools,
     ToolSpec,
     Usage,
 )
+from tui_agent.elsewhere import Beyond
+from tui_agent.gate import check_of
+from tui_agent.guidance import Standing
+from tui_agent.intents import SHORT
+from tui_agent.jobs import Jobs
 from tui_agent.modes import MODES, DryRun, Mode, auto, first
-from tui_agent.paths import Paths
+from tui_agent.paths import home_of
 from tui_agent.permissions import Rule, Rules, RuleStore, listed
 from tui_agent.prompt import Prompts
 from tui_agent.protocols.dialect import Speech
 from tui_agent.protocols.native import StepDown
 from tui_agent.providers import connect
-from tui_agent.providers.network import Network
+from tui_agent.providers.web import ENGINES
+from tui_agent.sessions import Place, new_id
+from tui_agent.terms import Terms, accepted_check, environment_of, reach_of, unsandboxed_pattern
+from tui_agent.tools.lookups import READ_SKILL
+from tui_agent.undo import cut_short
+from tui_agent.words import Words
 from tui_agent.workspace import Workspace, git
 from tui_agent.workspace.confined import Confined
 from tui_agent.workspace.images import Pictures
 from tui_agent.workspace.receipts import Blobs
-from tui_agent.workspace.runner import child_environment
+from tui_agent.workspace.running import NOT_SANDBOXED
+
+__all__ = ["Session", "Terms", "accepted_check"]
 
 
-def new_id(now: float) -> str:
-    """A name for a session that sorts by time and cannot clash."""
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}-{secrets.token_hex(3)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a session starts from. `trusted`: the person's answer for this folder.
-
-    `yes`: edits inside the workspace need no question (`--yes`). `allow_check`: the check may run
-    although nobody saw the edits or the folder is not trusted (`--allow check`). `dry_run` is shown what would
-    have been changed or run, and then nothing is (`--dry-run`).
-    """
-
-    root: Path
-    settings: Settings
-    paths: Paths
-    trusted: bool = False
-    interactive: bool = True
-    yes: bool = False
-    allow_check: bool = False
-    user_file: Path | None = None
-    """The configuration file in use, when it is not the usual one."""
-    network: Network = field(default_factory=Network)
-    dry_run: Callable[[ApprovalRequest], None] | None = None
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-
-
-def accepted_check(terms: Terms) -> tuple[str, ...] | None:
-    """The check that the person configured for the folder, or accepted for it before."""
-    if (configured := terms.settings.check_for(terms.root)) is not None:
-        return configured
-    answer = _checks(terms).look(terms.root)
-    # one that the project named counts through the trust in its entry, not by itself
-    return answer.argv if answer is not None and answer.accepted and answer.source != "project" else None
-
-
-def _checks(terms: Terms) -> CheckStore:
-    return CheckStore(terms.paths.data / "checks.toml")
-
-
-def _pattern(terms: Terms) -> tuple[str, ...]:
-    """The check as a pattern that may run code nobody saw, when `--allow check` was given.
-
-    One that is no pattern (a program by its path) is not for the model to run: it still runs by itself after edits.
-    """
-    argv = accepted_check(terms) if terms.allow_check else None
-    return (pattern,) if argv and not pattern_fault(pattern := shlex.join(argv)) else ()
-
-
-def _environment(terms: Terms) -> dict[str, str]:
-    return child_environment(
-        terms.environment,
-        allow=terms.settings.environment,
-        secrets=terms.settings.key_names(),
-        workspace=None if terms.trusted else terms.root,
-    )
-
-
-def _outside(argv: tuple[str, ...], timeout: float, sign: str) -> ApprovalRequest:
-    """The question whether a command that failed in the sandbox may run once without it."""
+def _outside(argv: tuple[str, ...], timeout: float, sign: str, always: str) -> ApprovalRequest:
+    """The question whether a command that failed in the sandbox may run once without it; `always` says how for ever."""
     number = f"unsandboxed-{secrets.token_hex(4)}"
     return ApprovalRequest(
         number,
@@ -129,56 +81,84 @@ def _outside(argv: tuple[str, ...], timeout: float, sign: str) -> ApprovalReques
         RunArgv(argv, timeout),
         PolicyRequest("run_command", "run", argv, floors=(f"it failed in the sandbox: {sign}",)),
         f"run again without the sandbox  {shlex.join(argv)}",
-        caution="it would run once more, without the sandbox",
+        caution="it would run once more, without the sandbox" + (f"; always here: {always}" if always else ""),
+        where=NOT_SANDBOXED,
     )
+
+
+@dataclass(slots=True)
+class _Asker:
+    """Asks the person whether a command that failed in the sandbox may run once without it; not about the `allowed` check.
+
+    `stopped`: to one of these questions the person said no and stop.
+    """
+
+    ask: Ask
+    record: Callable[[ev.Durable], None]
+    how_to_free: Callable[[tuple[str, ...]], str]
+    allowed: Callable[[], Check | None]
+    stopped: bool = False
+
+    async def __call__(self, argv: tuple[str, ...], timeout: float, sign: str) -> bool:
+        if (check := self.allowed()) is not None and argv == check.argv:
+            return True
+        request = _outside(argv, timeout, sign, self.how_to_free(argv))
+        self.record(question_of(request))
+        (decision,) = await self.ask((request,))
+        self.record(answer_to(decision))
+        self.stopped = self.stopped or decision.answer == "stop"
+        return decision.answer == "yes" and decision.by == "key"
 
 
 class Session:
     """A conversation in one folder. Not safe for two tasks at once: one run at a time."""
 
-    def __init__(self, terms: Terms, ask: Ask) -> None:
-        """Start a new session in the real path of the folder, `root`; its own folder is made at the first event."""
+    def __init__(self, terms: Terms, ask: Ask, place: Place | None = None) -> None:
+        """Start a new session in the real path of the folder, `root`, or go on with the one of `place`."""
         self.terms = terms
-        self.id = new_id(time.time())
-        self.folder = terms.paths.sessions / self.id
-        keys = [terms.environment[name] for name in terms.settings.key_names() if name in terms.environment]
-        self.log = FileLog(self.folder / "log.jsonl", hidden=keys)
+        self.place = place or Place(terms.paths.sessions / new_id(time.time()))
+        self.place.log.hide(terms.hidden)
+        self.id, self.folder, self.log = self.place.id, self.place.folder, self.place.log
         self.profile: Profile | None = None
         self.info: ModelInfo | None = None
         """What the server said of the model, if it was asked."""
-        self._pictures = Pictures(Blobs(self.folder / "blobs"))
+        self._pictures = Pictures(Blobs(self.place.blobs))
         self._running = False
-        self._next: tuple[Model, Profile] | None = None
-        self._ask = ask
+        self._next: tuple[Model, Profile, Model | None] | None = None
+        self.ask = ask
+        self.meanwhile: Callable[[], Sequence[ev.Durable]] = tuple
+        """What the person said to the running task, each text once."""
         self._model: Model | None = None
+        self.quick: Model | None = None
         self._policy = replace(
             terms.settings.policy,
             interactive=terms.interactive,
             trusted=terms.trusted,
             cli_yes=terms.yes,
-            unsandboxed=_pattern(terms),
+            unsandboxed=unsandboxed_pattern(terms),
         )
-        self.mode = first(self._policy)
+        self.mode = MODES.get(fold.mode(self.events) or "", first(self._policy))
         self.root = terms.root.resolve()
-        self.rules = Rules(self.root, RuleStore(terms.paths.data / "rules.toml"), self._decide_anew)
-        self.commands = Confined(
-            self.root,
-            self.child_environment,
-            hidden=(terms.paths.config, terms.paths.data, terms.paths.state),
-            choice=terms.settings.sandbox,
-            offer=self._offer,
+        self.standing = Standing(self.root, terms.paths, terms.words, watched=terms.trusted)
+        self.rules = Rules(
+            self.root, RuleStore(terms.paths.data / "rules.toml"), self._decide_anew, lambda: accepted_check(terms)
         )
-        self.workspace = Workspace(
-            self.root,
-            ask,
-            self.rules.over(self._policy),
-            blobs=self.folder / "blobs",
-            temporary=terms.paths.data / "writing",
-            run=self.commands.plain,
-            commands=self.commands,
-            own=filter(None, (*terms.paths.all, terms.user_file)),
-            command_timeout=terms.settings.limits.command_timeout,
+        self.beyond = Beyond(self.standing.guidance, reach_of(terms), intents=terms.settings.web.intents)
+        chosen = fold.search(self.events)  # what the person turned on in it is on when it goes on
+        if (engine := terms.settings.web.search.replace("off", "") if chosen is None else chosen) in ENGINES:
+            self.beyond.engine, self.beyond.searching = engine, True
+        self._asker = _Asker(
+            ask, self.log.append, self.rules.how_to_free, lambda: self.check() if terms.allow_check else None
         )
+        self.commands = _commands(self.root, terms, self._asker, self.rules)
+        self.jobs = Jobs(self.commands, self.log.append, lambda: self._running)
+        self.workspace = _workspace(self, self.rules.over(self._policy))
+        self.made_up = tuple(_make_up(self.log, self.workspace))
+        """What became of the effects during which the process died, in the log since now."""
+        if fold.cut_off(self.events):
+            self.log.append(ev.RunEnded(StopReason.STOPPED, CUT_OFF))
+        self._policy = replace(self._policy, unseen_edits=self.holds_unseen_edits)  # of one that goes on
+        self._decide_anew()
 
     @property
     def events(self) -> list[ev.Durable | ev.Unknown]:
@@ -187,14 +167,8 @@ class Session:
 
     @property
     def history(self) -> History:
-        """The conversation as the next request would send it."""
-        return fold.history(self.events)
-
-    @property
-    def verified(self) -> bool:
-        """Whether the last run ended with a passed check."""
-        ends = [e for e in self.events if isinstance(e, ev.RunEnded)]
-        return bool(ends) and ends[-1].reason is StopReason.VERIFIED
+        """The conversation as the next request sends it."""
+        return sent(self.events)
 
     @property
     def holds_unseen_edits(self) -> bool:
@@ -202,41 +176,34 @@ class Session:
         receipts = (event.receipt for event in self.events if isinstance(event, ev.ToolDone))
         return any(receipt is not None and receipt.unseen for receipt in receipts)
 
-    def child_environment(self) -> dict[str, str]:
-        """The environment of every program that is started: an allow-list, never a key."""
-        return _environment(self.terms)
-
-    async def _offer(self, argv: tuple[str, ...], timeout: float, sign: str) -> bool:
-        """Ask the person whether a command that failed in the sandbox may run once without it."""
-        if self.terms.allow_check and (check := self.check()) is not None and argv == check.argv:
-            return True
-        request = _outside(argv, timeout, sign)
-        (decision,) = await self._ask((request,))
-        return decision.answer == "yes" and decision.by == "key"
-
     # -------------------------------------------------------------- model
 
-    def choose(self, profile: Profile, model: str | None = None) -> None:
+    def choose(self, profile: Profile, model: str | None = None, *, key_later: bool = False) -> None:
         """Answer with this profile from the next run on; `model` overrides the profile's own. A running one is not disturbed.
 
         Raises:
-            ConfigError: the profile lacks its endpoint, model or key; the choice is then as it was.
+            ConfigError: the profile lacks its endpoint, model or key (unless `key_later`); the choice is then as it was.
         """
-        chosen = replace(profile, model=model) if model else profile
-        self.use(connect(chosen, env=self.terms.environment, network=self.terms.network), chosen)
+        chosen = profile.answering(model) if model else profile
+        link = partial(connect, env=self.terms.environment, network=self.terms.network, key_later=key_later)
+        short = {**chosen.generation, **SHORT.get(chosen.wire, {})}
+        self.use(link(chosen), chosen, link(replace(chosen, generation=short, effort=None)))
 
-    def use(self, model: Model, profile: Profile) -> None:
-        """Answer with a ready model from the next run on."""
+    def use(self, model: Model, profile: Profile, quick: Model | None = None) -> None:
+        """Answer with a ready model from the next run on; `quick` is it for an answer of one word."""
         if self._running:
-            self._next = (model, profile)
+            self._next = (model, profile, quick)
             return
-        self._model, self.profile, self.info = model, profile, None
+        self._model, self.profile, self.info, self.quick = model, profile, None, quick or model
+        self.standing.anew()
         self.begin()
         self._chosen(profile, profile.model or model.author.model)
 
     def _chosen(self, profile: Profile, model: str) -> None:
         protocol = "native" if profile.protocol == "auto" else profile.protocol
-        self.log.append(ev.ModelChosen(profile.name, model, profile.local, protocol))
+        chosen = ev.ModelChosen(profile.name, model, profile.local, protocol, profile.protocol != "auto")
+        if chosen != fold.model(self.events):  # who goes on after a pause is no other one
+            self.log.append(chosen)
 
     def begin(self) -> None:
         """Open the log; what is recorded first does it by itself."""
@@ -269,7 +236,7 @@ class Session:
             AgentError: one of them cannot be sent, or the model takes none.
         """
         model = (self.profile.model if self.profile else "") or "this model"
-        home = Path(self.terms.environment.get("HOME") or Path.home())
+        home = home_of(self.terms.environment)
         return self._pictures.attach(names, self.root, home, "" if self.takes_images is not False else model)
 
     # -------------------------------------------------------------- mode
@@ -279,12 +246,17 @@ class Session:
         self.mode = mode
         self._decide_anew()
         self.begin()
-        self.log.append(ev.Notice(f"mode {mode.name}: {mode.what}"))
+        self.log.append(ev.ModeChosen(mode.name, mode.what))
 
-    async def enter_auto(self) -> None:
-        """Enter mode AUTO, because the person typed that they want it; raises `AgentError` where it cannot be."""
+    async def enter_auto(self, *, anyway: bool = False) -> None:
+        """Enter mode AUTO, because the person typed that they want it; raises `AgentError` where it cannot be.
+
+        `anyway`: also outside of a git repository.
+        """
         box = await self.commands.ready()
-        self.enter(auto(trusted=self.terms.trusted, no_sandbox="" if self.commands.working else box.reason))
+        no_sandbox = "" if self.commands.working else box.reason
+        undoable = anyway or git.repository(self.root)
+        self.enter(auto(trusted=self.terms.trusted, no_sandbox=no_sandbox, undoable=undoable))
 
     def _decide_anew(self) -> None:
         self.workspace.permissions = self.mode.policy(self.rules.over(self._policy))
@@ -292,7 +264,7 @@ class Session:
     @property
     def in_force(self) -> tuple[Rule, ...]:
         """Every rule of commands and every row of the table, with its source and last use."""
-        return listed(self._policy, self.rules, self.events)
+        return listed(self._policy, self.rules, self.events, self.mode.policy(self._policy))
 
     def approve_plan(self) -> str:
         """Leave mode `plan` because the person approves what was planned; gives the message that says so.
@@ -300,82 +272,34 @@ class Session:
         Raises:
             AgentError: there is no plan to approve.
         """
-        ends = [e for e in self.events if isinstance(e, ev.RunEnded)]
-        if self.mode.name != "plan" or not ends or ends[-1].reason is not StopReason.COMPLETED:
+        if self.mode.name != "plan" or not fold.planned(self.events):
             raise AgentError("there is no plan to approve: enter /mode plan, state the task, and read the plan first")
         self.enter(MODES["ask"])
         return "The plan is approved. Carry it out, step by step."
+
+    def put_in_force(self, skill: Words) -> bool:
+        """A skill guides the work from here on: it goes to the model whole, and no summary takes its place.
+
+        False: it does so already.
+        """
+        if hearing.guides(skill, self.events):
+            return False
+        self.begin()
+        for event in hearing.put_in_force(skill, len(self.events)):
+            self.log.append(event)
+        return True
 
     # -------------------------------------------------------------- check
 
     def check(self) -> Check | None:
         """The check for this folder, ready to run: configured, accepted before, or found here and not asked yet."""
-        if (accepted := accepted_check(self.terms)) is not None:
-            argv = git.argv(accepted)
-            return Check(argv, self._runner(argv), TIMEOUT, self._check_asks(), where=self.commands.words())
-        store, may_ask = _checks(self.terms), self.terms.trusted and self.terms.interactive
-        if not may_ask or store.look(self.root) is not None or (found := detect(self.root)) is None:
-            return None
-
-        def answered(decision: Decision) -> None:
-            if decision.by == "key" and decision.answer in {"yes", "no"}:
-                try:
-                    store.answer(self.root, found.argv, accepted=decision.answer == "yes")
-                except AgentError as error:
-                    self.log.append(ev.Notice(str(error)))
-
-        why = f"found in {found.source}; yes also keeps it as the check of this folder, no does not ask again"
-        run, where = self._runner(found.argv), self.commands.words()
-        return Check(found.argv, run, TIMEOUT, "always", why, proposed=True, answered=answered, where=where)
-
-    def _check_asks(self) -> Literal["always", "unseen", "never"]:
-        """Whether the check waits for the person: what nobody saw runs unasked in a working sandbox only."""
-        if self.terms.allow_check:
-            return "never"
-        if not self.terms.trusted:
-            return "always"
-        if self.commands.working:
-            return "never"
-        return "always" if self.holds_unseen_edits else "unseen"
-
-    def _runner(self, argv: tuple[str, ...]) -> Callable[[Emit], Awaitable[ev.CheckDone]]:
-        async def go(emit: Emit) -> ev.CheckDone:
-            result = await self.commands(argv, cwd=self.root, timeout=TIMEOUT, emit=emit)
-            receipt = Receipt(
-                self.workspace.new_id(),
-                "check",
-                "check",
-                {"argv": list(argv)},
-                exit_code=result.exit_code,
-                duration=result.duration,
-                sandbox=result.sandbox,
-            )
-            output = "\n".join([result.error or result.output, *(f"({remark})" for remark in result.remarks)])
-            return ev.CheckDone(argv, result.exit_code, output, result.duration, result.sandbox, receipt)
-
-        return go
-
-    async def revert(self) -> str:
-        """Take back the batch of edits after which the check failed, and tell the model; gives what was done in words.
-
-        Raises:
-            AgentError: there is none, or a file of it was changed since; nothing was changed then.
-        """
-        batch = fold.failed_batch(self.events)
-        if batch is None:
-            raise AgentError("there is nothing to revert: no check failed after the last edit")
-        check, receipts = batch
-        plan = await self.workspace.plan_undo(receipts)
-        if blocked := [f"{step.path} {step.words}" for step in plan if step.state not in {"ready", "same"}]:
-            raise AgentError(f"not reverted: {'; '.join(blocked)}")
-        for outcome in await self.workspace.undo(plan):
-            if outcome.receipt is not None:
-                call = ToolCall(outcome.receipt.call_id, "undo", outcome.receipt.arguments)
-                self.log.append(ev.ToolDone(call, outcome.status, outcome.text, receipt=outcome.receipt))
-        paths = ", ".join(step.path for step in plan)
-        told = f"The person took back your last edits of {paths}: the files are as they were before them.\n"
-        self.log.append(ev.Notice(told + fold.check_text(check), "model"))
-        return f"reverted: {paths}"
+        return check_of(
+            self.terms,
+            self.workspace,
+            self.commands,
+            lambda: self.holds_unseen_edits,
+            lambda text: self.log.append(ev.Notice(text)),
+        )
 
     # -------------------------------------------------------------- runs
 
@@ -389,23 +313,31 @@ class Session:
         tools = self.mode.tools(self.workspace)
         return DryRun(tools, self.terms.dry_run) if self.terms.dry_run else tools
 
-    async def run(self, task: str, images: tuple[Image, ...] = ()) -> AsyncGenerator[ev.Event, None]:
-        """Carry out one task, yielding its events; see `core.loop.run`.
+    def room(self) -> Room:
+        """How much the model takes, as far as is known by now."""
+        asked = [self.profile.generation.get(name) for name in ANSWER_LENGTHS] if self.profile else []
+        reserve = max((n for n in asked if isinstance(n, int)), default=0)
+        return Room(self.window, reserve, self.terms.settings.compact)
+
+    def agent(self) -> Agent:
+        """What the next run is injected with.
 
         Raises:
             ConfigError: no model has been chosen, or a prompt file cannot be used.
         """
         if self._model is None or self.profile is None:
-            raise ConfigError("no model is chosen")
-        if self.check() is not None:
-            await self.commands.ready()  # whether the check is asked for depends on it
+            raise ConfigError("no model is chosen; /provider chooses one")
         check, settings, mode = self.check(), self.terms.settings, self.mode
         known = check.argv if check and not check.proposed else None
-        prompts = Prompts(self.tools, self.root, known, mode.prompt, self.terms.paths.config / "prompts")
-        agent = Agent(
+        tools, own = self.tools, self.terms.paths.config / "prompts"
+        end = partial(self.standing.system, self.window)
+        reads = any(tool.name == READ_SKILL for tool in tools)
+        withheld = frozenset[str]() if self._policy.table["shell"] == "allow" else SHELL
+        prompts = Prompts(tools, self.root, known, mode.prompt, own, end(skills=reads), end(skills=False), withheld)
+        return Agent(
             Model(self._model.author, partial(self._pictures.stream, self._model, lambda: self.takes_images)),
             self._hands(),
-            self._ask,
+            self.ask,
             mode.limits(settings.limits),
             self.log,
             prompts.native(),
@@ -413,23 +345,120 @@ class Session:
             self.price,
             settings.on_reject,
             settings.on_deny,
+            content=self.workspace.content,
+            halted=lambda: self._asker.stopped,
             dialect=Speech(
                 prompts.json(),
                 prompts.verbs(),
                 StepDown(fold.protocol(self.events)),
                 auto=self.profile.protocol == "auto",
+                withheld=withheld,
             ),
+            room=self.room,
+            memory=True,
+            hidden=self.terms.hidden,
+            between=lambda: hearing.between(self.standing.guidance, self.events, self.root, self.meanwhile()),
         )
-        self._running = True
+
+    async def run(self, task: str, images: tuple[Image, ...] = ()) -> AsyncGenerator[ev.Event, None]:
+        """Carry out one task, yielding its events; see `core.loop.run`.
+
+        Raises:
+            ConfigError: no model has been chosen, or a prompt file cannot be used.
+        """
+        if self.check() is not None:
+            await self.commands.ready()  # whether the check is asked for depends on it
+        known = len(self.events)
+        if not self.mode.reads_only:
+            await self.terms.servers.ready()
+        told = await asyncio.to_thread(self.standing.remarks, self.window)
+        for remark in (*told, *self.terms.servers.remarks()):
+            self.log.append(ev.Notice(remark))
+        for skill in hearing.named(self.standing.guidance, self.events, task):
+            self.put_in_force(skill)
+        for event in self.events[known:]:
+            if not isinstance(event, ev.Unknown):
+                yield event
+        async with aclosing(self.alone(run(task, self.agent(), images))) as events:
+            async for happened in events:
+                yield happened
+
+    async def compact(self, focus: str = "") -> AsyncGenerator[ev.Event, None]:
+        """Put a summary in the place of what is old, above all of what concerns `focus`; see `core.fitting.compact`.
+
+        Raises:
+            ConfigError: no model has been chosen, or a prompt file cannot be used.
+        """
+        agent = self.agent()
+        async with aclosing(self.alone(compact(agent, Record(self.log), agent.dialect, focus=focus))) as events:
+            async for event in events:
+                yield event
+
+    async def alone(self, work: AsyncGenerator[ev.Event, None]) -> AsyncGenerator[ev.Event, None]:
+        """Events of work that asks the model; who is to answer changes after it only."""
+        self._running, self._asker.stopped = True, False
         try:
-            async with aclosing(run(task, agent, self.history, images)) as events:
+            async with aclosing(work) as events:
                 async for event in events:
                     yield event
         finally:
             self._running = False
+            self.jobs.record()
             if self._next is not None:
                 chosen, self._next = self._next, None
                 self.use(*chosen)
+
+
+def _make_up(log: FileLog, workspace: Workspace) -> Iterator[ev.Durable]:
+    """Find out and record what became of the effects during which the process died."""
+    known = unfinished.known(log.events)
+    ends = [(begun, workspace.aftermath(begun, known)) for begun in unfinished.left(log.events)]
+    back = tuple(
+        found.receipt for begun, found in ends if begun.receipt.tool == "undo" and found.sure and found.receipt
+    )
+    undone = cut_short(log.events, back) if back else None
+    for begun, found in ends:
+        if undone is None or found.receipt not in back:
+            for event in unfinished.ends(begun, found, log.events):
+                log.append(event)
+                yield event
+    if undone is not None:
+        log.append(undone)
+        yield undone
+
+
+def _commands(root: Path, terms: Terms, offer: _Asker, rules: Rules) -> Confined:
+    return Confined(
+        root,
+        lambda: environment_of(terms),
+        hidden=(terms.paths.config, terms.paths.data, terms.paths.state),
+        choice=terms.settings.sandbox,
+        offer=offer,
+        free=rules.free,
+    )
+
+
+def _workspace(session: Session, policy: Policy) -> Workspace:
+    terms = session.terms
+    return Workspace(
+        session.root,
+        session.ask,
+        policy,
+        blobs=session.place.blobs,
+        temporary=terms.paths.data / "writing",
+        run=session.commands.plain,
+        commands=session.commands,
+        own=filter(None, (*terms.paths.all, terms.user_file)),
+        command_timeout=terms.settings.limits.command_timeout,
+        elsewhere=session.beyond,
+        servers=terms.servers,
+        hide=terms.hidden.hide,
+        journal=session.log.append,
+    )
+
+
+SHELL = frozenset({"run_shell"})
+"""Offered in the text protocols only to a person who allows shell: what writes text writes scripts too readily."""
 
 
 def asked_window(profile: Profile) -> int | None:

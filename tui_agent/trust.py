@@ -16,8 +16,10 @@ from typing import Any
 from tui_agent.answers import AnswerFile
 from tui_agent.checks import CheckStore
 from tui_agent.config import Loaded, Settings, load, read_layer
+from tui_agent.core.servers import ServerConfig, of_project
 from tui_agent.core.types import AgentError
-from tui_agent.wants import CHECK, CONFIG, FILES, INSTRUCTIONS, Want, wants
+from tui_agent.wants import CHECK, CONFIG, FILES, MCP, Want, wants
+from tui_agent.words import Words
 from tui_agent.workspace.receipts import Blobs
 
 
@@ -38,6 +40,10 @@ class Trust:
     check: tuple[str, ...] | None = None
     config: bytes | None = None
     """The accepted bytes of the project's configuration."""
+    servers: bytes | None = None
+    """The accepted bytes of the folder's MCP servers."""
+    words: tuple[Words, ...] = ()
+    """The instructions, skills and commands of the folder that count, the nearest last."""
 
     def settings(self, user_file: Path) -> Loaded:
         """The person's configuration with what counts of this folder's."""
@@ -45,10 +51,13 @@ class Trust:
         return replace(found, settings=self.applied_to(found.settings))
 
     def applied_to(self, settings: Settings) -> Settings:
-        """The settings with the accepted check of this folder, unless the person's own file names one."""
-        if self.check is None or str(self.root) in settings.checks:
-            return settings
-        return replace(settings, checks={**settings.checks, str(self.root): self.check})
+        """The settings with the accepted check and servers of this folder, unless the person's own file names others."""
+        if self.check is not None and str(self.root) not in settings.checks:
+            settings = replace(settings, checks={**settings.checks, str(self.root): self.check})
+        if self.servers is not None:
+            theirs = project_servers(self.servers, self.root / FILES[MCP])
+            settings = replace(settings, servers={**theirs, **settings.servers})
+        return settings
 
 
 def may_be_trusted(root: Path, home: Path) -> bool:
@@ -91,15 +100,17 @@ class TrustStore:
         today = {want.name: want for want in wants(real)}
         same = {name for name, want in today.items() if accepted.get(name) == want.digest}
         open_ = [n for n, want in today.items() if n not in same and declined.get(n) != want.digest]
-        counts = same if trusted else same & INSTRUCTIONS
+        counts = same if trusted else {name for name in same if today[name].words}
         return Trust(
             real,
             trusted,
-            {name: real / FILES[name] for name in today if name in counts and name in FILES},
+            {name: real / want.path for name, want in today.items() if name in counts and name != CHECK},
             tuple(sorted(open_)) if trusted else (),
             asked=True,
             check=self._check(real, today[CHECK] if CHECK in same else None) if trusted else None,
             config=today[CONFIG].data if CONFIG in counts else None,
+            servers=today[MCP].data if MCP in counts else None,
+            words=tuple(want.words for name, want in today.items() if want.words and name in counts),
         )
 
     def _check(self, real: Path, project: Want | None) -> tuple[str, ...] | None:
@@ -163,6 +174,18 @@ class TrustStore:
             self.checks.answer(real, _words(project), accepted=True, source="project")
 
 
+def project_servers(data: bytes, source: Path) -> Mapping[str, ServerConfig]:
+    """The servers of a folder's own file; of one that cannot be used there are none, as its entry says."""
+    try:
+        return of_project(data, source)
+    except ValueError:
+        return {}
+
+
+_NAMED = 3
+"""Files of words that are named one by one where they are off."""
+
+
 def _words(check: Want) -> tuple[str, ...]:
     import shlex  # noqa: PLC0415 - few folders name a check
 
@@ -176,15 +199,24 @@ def _table(value: object) -> dict[str, Any]:
 def not_in_force(store: TrustStore, root: Path, user_file: Path) -> list[str]:
     """What of this folder has no effect now and why, one sentence an entry, with the keys that it names."""
     trust = store.look(root)
-    out = []
-    for want in wants(trust.root, read_layer(user_file)[0]):
-        if want.name in trust.entries or want.name in INSTRUCTIONS or (want.name == CHECK and trust.check):
-            continue
-        if trust.trusted and want.name not in trust.changed:
-            continue  # declined: the person has seen it
-        why = (
-            f"the project's {want.name} changed since you trusted it" if trust.trusted else "this folder is not trusted"
-        )
-        what = f" ({'; '.join(want.lines)})" if want.lines else ""
-        out.append(f"{why}, so {want.path}{what} is off. Look at it, then: tui-agent trust")
-    return out
+    off = [
+        want
+        for want in wants(trust.root, read_layer(user_file)[0])
+        if not (want.name in trust.entries or (want.name == CHECK and trust.check))
+        and (not trust.trusted or want.name in trust.changed)  # else declined: the person has seen it
+    ]
+    return [_off(trust, want) for want in off if not want.words] + _words_off(trust, [w for w in off if w.words])
+
+
+def _off(trust: Trust, want: Want) -> str:
+    why = f"the project's {want.name} changed since you trusted it" if trust.trusted else "this folder is not trusted"
+    what = f" ({'; '.join(want.lines)})" if want.lines else ""
+    return f"{why}, so {want.path}{what} is off. Look at it, then: tui-agent trust"
+
+
+def _words_off(trust: Trust, off: list[Want]) -> list[str]:
+    if not off:
+        return []
+    names = ", ".join(want.path for want in off[:_NAMED]) + (f" and {len(off) - _NAMED} more" * (len(off) > _NAMED))
+    why = "is new or has changed since you trusted this folder" if trust.trusted else "waits for your trust"
+    return [f"{names} {why}: not sent to the model. Look at it, then: tui-agent trust"]

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.types import Outcome, Receipt
+from tui_agent.core.receipt import Receipt
+from tui_agent.core.types import Outcome
+from tui_agent.workspace.committed import PREFIX
 from tui_agent.workspace.receipts import Restore
 
 
@@ -27,7 +29,7 @@ class Turn:
     @property
     def paths(self) -> tuple[str, ...]:
         """The files it changed, each once, in order."""
-        return tuple(dict.fromkeys(path for receipt in self.receipts for path in _paths(receipt)))
+        return tuple(dict.fromkeys(path for receipt in self.receipts for path in receipt.touched))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +69,27 @@ def state(events: Iterable[ev.Event | ev.Unknown]) -> State:
         match event:
             case ev.UserSaid(text):
                 turns.append(Turn(len(turns) + 1, text, ()))
-            case ev.Undone(number, receipts, paths, redo=False):
+            case ev.Undone(number, receipts, paths, redo=False, batch=batch):
                 written = {receipt.path for receipt in receipts}
                 step = Step(number, receipts, tuple(path for path in paths if path not in written))
                 redo.append((step, list(turns)))
-                turns = [_without(turn, paths) if turn.number >= number else turn for turn in turns]
-            case ev.Undone(paths=paths) if redo:
+                turns = [_without(turn, paths, batch) if turn.number >= number else turn for turn in turns]
+            case ev.Undone(paths=paths, left=left) if redo:
                 step, before = redo.pop()
                 turns = [_only(was, now, (*paths, *step.same)) for was, now in zip(before, turns, strict=False)]
+                if rest := narrowed(
+                    step.receipts, (*paths, *left), keep=False
+                ):  # it was killed before it came to these
+                    redo.append((Step(step.turn, rest), before))
             case _ if turns:
-                made = tuple(receipt for receipt in fold.receipts((event,)) if _paths(receipt))
+                made = tuple(receipt for receipt in fold.receipts((event,)) if receipt.touched)
                 if made:
                     redo.clear()  # the files have gone another way since
                     turns[-1] = replace(turns[-1], receipts=turns[-1].receipts + made)
     return State(tuple(turns), tuple(step for step, _ in redo))
 
 
-def _paths(receipt: Receipt) -> tuple[str, ...]:
-    own = (receipt.path,) if receipt.path is not None and receipt.before != receipt.after else ()
-    return own + tuple(change.path for change in receipt.changed)
-
-
-def _narrowed(receipts: Iterable[Receipt], paths: Sequence[str], *, keep: bool) -> tuple[Receipt, ...]:
+def narrowed(receipts: Iterable[Receipt], paths: Sequence[str], *, keep: bool) -> tuple[Receipt, ...]:
     """The receipts with only these paths (`keep`) or without them; one that is left with nothing is left out."""
     out = []
     for receipt in receipts:
@@ -99,13 +100,18 @@ def _narrowed(receipts: Iterable[Receipt], paths: Sequence[str], *, keep: bool) 
     return tuple(out)
 
 
-def _without(turn: Turn, paths: Sequence[str]) -> Turn:
-    return replace(turn, receipts=_narrowed(turn.receipts, paths, keep=False))
+def _without(turn: Turn, paths: Sequence[str], batch: Sequence[str]) -> Turn:
+    """A turn after an undo of `paths`, of the receipts in `batch` only when it names any."""
+    left: list[Receipt] = []
+    for receipt in turn.receipts:
+        stays = batch and receipt.id not in batch
+        left += (receipt,) if stays else narrowed((receipt,), paths, keep=False)
+    return replace(turn, receipts=tuple(left))
 
 
 def _only(was: Turn, now: Turn, paths: Sequence[str]) -> Turn:
     """A turn after a redo of `paths`: what stood of it before the undo and was done again, beside what stands now."""
-    back = _narrowed(was.receipts, paths, keep=True)
+    back = narrowed(was.receipts, paths, keep=True)
     ids = {receipt.id for receipt in back}
     merged = []
     for receipt in was.receipts:
@@ -122,12 +128,48 @@ def _only(was: Turn, now: Turn, paths: Sequence[str]) -> Turn:
     return replace(now, receipts=tuple(merged))
 
 
-def undone(turn: int, plan: Sequence[Restore], outcomes: Sequence[Outcome], *, redo: bool = False) -> ev.Undone:
+def undone(
+    turn: int,
+    plan: Sequence[Restore],
+    outcomes: Sequence[Outcome],
+    *,
+    redo: bool = False,
+    batch: Sequence[Receipt] = (),
+) -> ev.Undone:
     """The event of an undo whose `plan` was carried out: `outcomes` are those of the possible steps that were chosen.
 
-    A file that already was as it should be counts as restored.
+    A file that already was as it should be counts as restored. `batch` are the receipts that were taken back, when
+    those are not all since the turn.
     """
-    receipts = tuple(o.receipt for o in outcomes if o.status == "applied" and o.receipt is not None)
+    receipts = tuple(outcome.receipt for outcome in outcomes if outcome.receipt is not None)
     done = {receipt.path for receipt in receipts} | {step.path for step in plan if step.state == "same"}
     paths = tuple(step.path for step in plan if step.path in done)
-    return ev.Undone(turn, receipts, paths, tuple(step.path for step in plan if step.path not in done), redo)
+    left = tuple(step.path for step in plan if step.path not in done)
+    return ev.Undone(turn, receipts, paths, left, redo, tuple(receipt.id for receipt in batch))
+
+
+def cut_short(events: Iterable[ev.Event | ev.Unknown], receipts: tuple[Receipt, ...]) -> ev.Undone | None:
+    """The event of an undo or a redo during which the process died; `receipts` are those of what it had carried out.
+
+    The log does not hold how far back it was to go: it is the nearest message before which all of these files were as they
+    are now. None where there is no such message.
+    """
+    stands, after = state(events), {receipt.path: receipt.after for receipt in receipts}
+    paths = tuple(path for path in after if path is not None)
+    if stands.redo:
+        step = stands.redo[-1]
+        ends = {(receipt.path, receipt.after, receipt.before) for receipt in step.receipts}
+        if all((receipt.path, receipt.before, receipt.after) in ends for receipt in receipts):
+            return ev.Undone(step.turn, receipts, paths, redo=True)
+    for turn in stands.changed:
+        first: dict[str | None, str | None] = {}
+        for change in (change for receipt in stands.since(turn.number) for change in receipt.files):
+            first.setdefault(change.path, change.before)
+        if all(path in first and _fits(first[path], after[path]) for path in paths):
+            return ev.Undone(turn.number, receipts, paths)
+    return None
+
+
+def _fits(before: str | None, now: str | None) -> bool:
+    """Whether bytes may be those; what git held has another name there."""
+    return before == now or (before is not None and before.startswith(PREFIX) and now is not None)

@@ -6,8 +6,6 @@ They are read as data to be shown and hashed. Whether one of them counts is for 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -16,29 +14,33 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.config import project_part
+from tui_agent.core.disk import beginning, is_link
+from tui_agent.core.servers import of_project
 from tui_agent.paths import PROJECT_DIR
 from tui_agent.schema import ARGV, known, validate
-from tui_agent.workspace import git
+from tui_agent.words import Words, of_folder
 
 MAX_ENTRY = 1_000_000
 """Bytes of a project file that are looked at; a larger one is never trusted."""
 
-CONFIG, CHECK, MCP, AGENTS = "config", "check", "mcp", "AGENTS.md"
-INSTRUCTIONS = frozenset({AGENTS})
-"""Entries that are words for a model and start nothing."""
-FILES: Mapping[str, str] = {CONFIG: f"{PROJECT_DIR}/config.toml", MCP: ".mcp.json", AGENTS: "AGENTS.md"}
+CONFIG, CHECK, MCP = "config", "check", "mcp"
+FILES: Mapping[str, str] = {CONFIG: f"{PROJECT_DIR}/config.toml", MCP: ".mcp.json"}
 HERE = "."
 """How a project's own file names its folder in `[checks]`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """One entry: `data` is what is hashed and accepted, `lines` say what it would do. Nothing here is sanitised."""
+    """One entry: `data` is what is hashed and accepted, `lines` say what it would do. Nothing here is sanitised.
+
+    `words`: it is that file, words for a model, and starts nothing.
+    """
 
     name: str
     path: str
     data: bytes
     lines: tuple[str, ...] = ()
+    words: Words | None = None
 
     @property
     def digest(self) -> str:
@@ -51,7 +53,11 @@ def wants(root: Path, user: Mapping[str, Any] | None = None) -> tuple[Want, ...]
 
     Links and special files count as absent.
     """
-    found = {name: data for name, path in FILES.items() if (data := read(root / path)) is not None}
+    found = {
+        name: data
+        for name, path in FILES.items()
+        if not (PROJECT_DIR in path and is_link(root / PROJECT_DIR)) and (data := read(root / path)) is not None
+    }
     out = []
     if (config := found.get(CONFIG)) is not None:
         table = _toml(config)
@@ -61,25 +67,25 @@ def wants(root: Path, user: Mapping[str, Any] | None = None) -> tuple[Want, ...]
             out.append(Want(CHECK, FILES[CONFIG], text.encode(), (f"runs after edits: {text}",)))
     if (servers := found.get(MCP)) is not None:
         out.append(Want(MCP, FILES[MCP], servers, tuple(_mcp_lines(servers))))
-    if (text_ := found.get(AGENTS)) is not None:
-        count = len(text_.splitlines())
-        out.append(
-            Want(AGENTS, FILES[AGENTS], text_, (f"{count} line{'s' * (count != 1)} of instructions; not sent yet",))
-        )
+    out += (Want(w.path, w.path, w.data, (_said(w),), w) for w in of_folder(root))
     return tuple(out)
+
+
+def _said(words: Words) -> str:
+    """What it does when it counts."""
+    if words.kind == "skill":
+        return f"skill {words.name}, which the model may read: {words.description}"
+    if words.kind == "command":
+        return f"command /{words.name}, which you may send: {words.description}"
+    count = len(words.data.splitlines())
+    when = f"sent once something in {words.below} is touched" if words.below else "sent with every request"
+    return f"{count} line{'s' * (count != 1)} of instructions, {when}"
 
 
 def read(file: Path) -> bytes | None:
     """The bytes of an ordinary file that is no link and not too large, else None."""
-    try:
-        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with os.fdopen(fd, "rb") as f:
-        if not os.path.isfile(f.fileno()):  # noqa: PTH113 - on the open descriptor, so that nothing can be swapped
-            return None
-        data = f.read(MAX_ENTRY + 1)
-    return data if len(data) <= MAX_ENTRY else None
+    data = beginning(file, MAX_ENTRY + 1, links=False)
+    return data if data is not None and len(data) <= MAX_ENTRY else None
 
 
 def _toml(data: bytes) -> dict[str, Any] | None:
@@ -123,45 +129,10 @@ def _keys(table: Mapping[str, Any], at: str = "") -> Iterator[str]:
 
 def _mcp_lines(data: bytes) -> Iterator[str]:
     try:
-        servers = json.loads(data).get("mcpServers", {}).items()
-    except (ValueError, RecursionError, AttributeError):
+        servers = of_project(data, Path(FILES[MCP]))
+    except ValueError:
         yield "cannot be used: it is no JSON of MCP servers"
         return
-    for name, server in servers:
-        entry = server if isinstance(server, Mapping) else {}
-        words = [entry.get("command", entry.get("url", "?")), *(a for a in [entry.get("args")] if isinstance(a, list))]
-        flat = [str(word) for part in words for word in (part if isinstance(part, list) else [part])]
-        yield f"server {name}: {shlex.join(flat)}; not started yet"
-
-
-# ------------------------------------------------------------------ git
-
-_STARTS = (
-    "core.fsmonitor", "core.hookspath", "core.sshcommand", "core.pager", "core.editor", "core.askpass", "core.gitproxy",
-    "core.alternaterefscommand", "diff.external", "gpg.program", "credential.helper", "sequence.editor",
-)  # fmt: skip
-_STARTS_BY_NAME = (
-    "filter.clean", "filter.smudge", "filter.process", "diff.textconv", "diff.command", "merge.driver",
-    "credential.helper", "alias", "difftool.cmd", "mergetool.cmd",
-)  # fmt: skip
-
-
-def git_programs(root: Path) -> tuple[str, ...]:
-    """What git itself would start here by the repository's own configuration: names of settings and of hooks."""
-    found: dict[str, None] = {}
-    for text in git.texts(str(root)):
-        for section, name, key in git.settings(text):
-            short = section if section == "alias" else f"{section}.{key}"
-            if (
-                (name and short in _STARTS_BY_NAME)
-                or (not name and f"{section}.{key}" in _STARTS)
-                or section == "alias"
-            ):
-                found[".".join(filter(None, (section, name, key)))] = None
-    hooks = root / ".git" / "hooks"
-    try:
-        names = sorted(entry.name for entry in os.scandir(hooks) if entry.is_file() and os.access(entry, os.X_OK))
-    except OSError:
-        names = []
-    found |= {f"hook {name}": None for name in names if not name.endswith(".sample")}
-    return tuple(found)
+    for name, server in servers.items():
+        what = f"{server.what}; {'is asked' if server.url else 'starts a program, not sandboxed'}"
+        yield f"server {name}: {f'cannot be used: {server.fault}' if server.fault else what}"

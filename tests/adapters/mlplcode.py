@@ -14,6 +14,7 @@ from tui_agent.core import fold
 from tui_agent.core.agent import Agent, Plain
 from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.loop import run
+from tui_agent.core.receipt import Receipt
 from tui_agent.core.types import (
     ApprovalRequest,
     AssistantMessage,
@@ -22,7 +23,6 @@ from tui_agent.core.types import (
     Model,
     Outcome,
     PolicyRequest,
-    Receipt,
     Reply,
     ReplyEnd,
     Request,
@@ -113,6 +113,8 @@ class Verbs(Plain):
 
     def decode(self, reply: Reply, offered: Any) -> Reply:
         read = verbs_codec("").decode(reply, offered)
+        if read.calls and read.calls[0].error is not None:  # an unusable reply is repeated like any other
+            return replace(read, calls=(ToolCall("", "", None, raw=reply.text),))
         if read.calls or not offered or not self.done():
             return read
         return replace(read, calls=(ToolCall("", "done", {"summary": read.text}, raw=reply.text),), text="")
@@ -129,6 +131,8 @@ class Table:
         self.edited, self.last_run = False, None
 
     async def prepare(self, call: ToolCall, earlier: Any) -> ApprovalRequest | Outcome:
+        if call.name == "":
+            return Outcome("error", f"error: {verbs.parse(call.raw).message}")
         if call.name == "done":
             return Outcome("refused", self.missing(self.edited, self.last_run))
         if call.name == "run_command":

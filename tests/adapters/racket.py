@@ -1,16 +1,23 @@
-"""The Racket harness's result strings, from the product's own outcomes, decisions and checks."""
+"""The Racket harness's result strings: a proposal goes through the product's own loop, and its events are put in words."""
 
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from tui_agent.core.check import Check
 from tui_agent.core.context import head_and_tail
-from tui_agent.core.events import CheckDone
-from tui_agent.core.guards import refusal
-from tui_agent.core.types import Decision, Outcome, ToolCall, Verdict
+from tui_agent.core.endings import Limits
+from tui_agent.core.events import CheckDone, ToolDone
+from tui_agent.core.loop import Agent, run
+from tui_agent.core.policy import DEFAULT
+from tui_agent.core.types import Answer, ApprovalRequest, Decision, Emit, Tools
+from tui_agent.modes import DryRun
+from tui_agent.providers.scripted import Script, scripted
+from tui_agent.questions import ANSWERS
 from tui_agent.tools.names import noise
 from tui_agent.workspace import Workspace
 
@@ -24,13 +31,13 @@ NAMES = {
 """The harness's five tools and those of the product behind them."""
 GATE = 2_000
 """Characters of a failed check's output."""
-ANSWERS = {"y": "yes", "yes": "yes", "n": "no", "no": "no", "s": "skip", "skip": "skip"}
 SHELL = frozenset({"make", "ls", "pwd", "cat", "uv"})
 
 
-def answer_of(typed: str | None) -> str | None:
+def answer_of(typed: str | None) -> Answer | None:
     """What a typed answer means; None asks again, the end of the input means no."""
-    return "no" if typed is None else ANSWERS.get(typed.strip().lower())
+    meant = "no" if typed is None else ANSWERS.get(typed.strip().lower())
+    return None if meant == "stop" else meant  # the harness has no such answer
 
 
 def hidden(path: str) -> bool:
@@ -49,10 +56,10 @@ def shell_refusal(command: list[str]) -> str:
     return f"refused: hidden/internal file: {bad}" if bad else ""
 
 
-def result(outcome: Outcome, check: CheckDone | None, *, auto: bool) -> str:
+def result(done: ToolDone, check: CheckDone | None, *, auto: bool) -> str:
     """The string that the model is told of a proposal that was decided."""
-    if outcome.status != "applied":
-        return outcome.text
+    if done.status != "applied":
+        return done.text
     applied = "applied (auto-approved)" if auto else "applied"
     if check is None:
         return applied
@@ -74,18 +81,21 @@ class Harness:
     output: str = ""
 
     async def propose_edit(self, path: str, old: str, new: str) -> str:
-        workspace = Workspace(self.root)
-        call = ToolCall("1", "propose_edit", {"path": path, "old": old, "new": new})
-        request = await workspace.prepare(call)
-        if isinstance(request, Outcome):
-            return request.text
+        call = {"name": "propose_edit", "arguments": {"path": path, "old": old, "new": new}}
+        auto = self.mode == "auto"
+        tools: Tools = Workspace(self.root, permissions=replace(DEFAULT, cli_yes=auto))
         if self.mode == "dry-run":
-            return "dry-run: diff shown, file not written (use without --dry-run to apply)"
-        said = "yes" if self.mode == "auto" else answer_of(self.answer)
-        decision = Decision(request.id, said or "no", self.reason)  # type: ignore[arg-type]
-        outcome, _ = refusal(request, Verdict("ask", "table: write = ask", "write"), decision)
-        if outcome is not None:
-            return outcome.text
-        outcome = await workspace.commit(request, decision, lambda _: None)
-        check = CheckDone(("make", "check"), self.exit_code, self.output, 0.0)
-        return result(outcome, check, auto=self.mode == "auto")
+            tools = DryRun(tools, lambda _: None)
+        model = scripted(Script(({"calls": [call]},), after={"text": "done"}))
+        check = Check(("make", "check"), self._make_check, asks="never")
+        agent = Agent(model, tools, self._person, Limits(max_invalid=1), check=check)
+        async with aclosing(run("propose", agent)) as stream:
+            events = [event async for event in stream]
+        done = next(event for event in events if isinstance(event, ToolDone))
+        return result(done, next((e for e in events if isinstance(e, CheckDone)), None), auto=auto)
+
+    async def _person(self, batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
+        return tuple(Decision(request.id, answer_of(self.answer) or "no", self.reason) for request in batch)
+
+    async def _make_check(self, _emit: Emit) -> CheckDone:
+        return CheckDone(("make", "check"), self.exit_code, self.output, 0.0)

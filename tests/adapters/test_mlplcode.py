@@ -122,6 +122,15 @@ def test_the_same_reply_is_flagged_and_then_ends_the_run(tmp_path: Path) -> None
     assert "REPEATED ACTION" in state.history
 
 
+@pytest.mark.parametrize("reply", ["I would look around.", "WRITE a.txt\nno end", ""])
+def test_so_is_one_that_is_no_action(tmp_path: Path, reply: str) -> None:
+    state = play(tmp_path, *[reply] * 5)
+    assert (state.reason, state.iteration) == ("stuck", 3)
+    assert state.history.count("PARSE ERROR: ") == 1
+    assert state.history.count("REPEATED ACTION") == 2
+    assert state.history.count(f"ACTION:\n{reply}\n") == 3
+
+
 def test_alternating_replies_are_never_flagged(tmp_path: Path) -> None:
     state = play(tmp_path, *["SEARCH one", "SEARCH two"] * 4, budget=8)
     assert state.reason == "budget"

@@ -64,6 +64,7 @@ async def test_a_long_log_keeps_its_head_and_its_tail(tmp_path: Path) -> None:
         ("skip", "skip"),
         (" S", "skip"),
         ("maybe", None),
+        ("q", None),
         ("", None),
         (None, "no"),
     ],

@@ -127,6 +127,29 @@ def test_one_read_then_the_answer_with_the_exact_observation() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "bad", ["bad", "", '{"tool": "read_file"', '{"name": "read_file", "arguments": {"path": "a"}}']
+)
+@pytest.mark.parametrize("most", [1, 3, 5])
+def test_the_same_invalid_reply_again_and_again_is_an_error_each_time(bad: str, most: int) -> None:
+    run, _, workspace = play(*[bad] * 6, max_invalid_actions=most)
+    assert (run.completed, run.reason, workspace.executed) == (False, "invalid_action_limit", [])
+    assert [(e.step, e.response, e.action) for e in run.events] == [(n + 1, bad, None) for n in range(most)]
+    assert all(e.result.startswith("error: ") for e in run.events)
+
+
+def test_an_invalid_reply_begins_the_count_of_identical_ones_anew() -> None:
+    run, _, workspace = play(READ, READ, "bad", READ, READ, FINAL)
+    assert run.completed
+    assert len(workspace.executed) == 4
+
+
+def test_invalid_replies_are_counted_and_never_forgiven() -> None:
+    run, _, _ = play("bad", READ, "worse", LIST, "bad", FINAL)
+    assert run.reason == "invalid_action_limit"
+    assert [e.step for e in run.events] == [1, 2, 3, 4, 5]
+
+
 def test_an_invalid_reply_is_an_observation_and_the_run_goes_on() -> None:
     run, seen, _ = play("not json", FINAL)
     assert run.completed

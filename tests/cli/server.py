@@ -78,6 +78,8 @@ class Server:
     url: str = ""
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    got: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    """What was asked for besides replies: paths and headers."""
     asked: threading.Event = field(default_factory=threading.Event)
     closing: threading.Event = field(default_factory=threading.Event)
 
@@ -92,6 +94,17 @@ def serving(*replies: Reply) -> Iterator[Server]:
     server = Server(replies)
 
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            server.got.append((self.path, {k.lower(): v for k, v in self.headers.items()}))
+            known = {
+                "/v1/models": {"data": [{"id": "m"}]},
+                "/props": {"default_generation_settings": {"n_ctx": 32_768}},
+            }
+            self.send_response(200 if self.path in known else 404)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(json.dumps(known.get(self.path, {})).encode())
+
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             number = len(server.bodies)

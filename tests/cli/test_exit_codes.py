@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -49,6 +51,39 @@ def test_1_the_server_fails(shell: Shell) -> None:
     assert "out of memory" in done.err
 
 
+FILTERED = (
+    b'data: {"choices": [{"delta": {"content": "Half an ans"}, "finish_reason": "content_filter"}]}\n\ndata: [DONE]\n\n'
+)
+NO = b'data: {"choices": [{"delta": {"refusal": "I will not."}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+CLAUDE = (
+    b'event: message_start\ndata: {"type": "message_start", "message": {"usage": {"input_tokens": 3}}}\n\n'
+    b'event: message_delta\ndata: {"type": "message_delta", "delta": {"stop_reason": "refusal"}}\n\n'
+    b'event: message_stop\ndata: {"type": "message_stop"}\n\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "finish", "said"),
+    [
+        ("openai", FILTERED, "content_filter", "Half an ans"),
+        ("openai", NO, "refusal", "I will not."),
+        ("anthropic", CLAUDE, "refusal", ""),
+    ],
+)
+def test_1_what_was_filtered_or_refused_is_no_answer(
+    shell: Shell, kind: str, body: bytes, finish: str, said: str
+) -> None:
+    words = {"content_filter": "cut by the server's content filter", "refusal": "the model refused"}[finish]
+    with serving(Failure(200, body, "text/event-stream")) as server:
+        shell.use(server.url, profile=f'type = "{kind}"\n')
+        plain = shell.run("-p", "hi")
+        result = shell.run("--json", "-p", "hi").json
+    assert (plain.code, plain.out.strip()) == (1, said)
+    assert f"tui-agent: not answered: {words}.\n" in plain.err
+    assert (result["status"], result["detail"], result["finish"]) == ("failed", words, finish)
+    assert (result["answer"], result["exit_code"]) == (said, 1)
+
+
 def test_2_the_check_failed(shell: Shell) -> None:
     with serving(call("write_file", path="a.txt", content="a\n"), Text("Done.")) as server:
         shell.use(server.url, check(shell, 1))
@@ -71,7 +106,16 @@ def test_3_nobody_to_ask(shell: Shell) -> None:
         done = shell.run("-p", "write a.txt")
     assert (done.code, done.out) == (3, "I could not.\n")
     assert "tui-agent: 1 action needed approval (create  a.txt" in done.err
+    assert "Use --yes for edits in the folder or a terminal to ask on.\n" in done.err
     assert not (shell.work / "a.txt").exists()
+
+
+def test_the_json_has_the_reason_of_the_run_whatever_the_exit_code(shell: Shell) -> None:
+    with serving(call("write_file", path="a.txt", content="a\n"), Text("I could not.")) as server:
+        shell.use(server.url)
+        done = shell.run("-p", "write a.txt", "--json")
+    assert done.code == 3
+    assert (done.json["status"], done.json["reason"]) == ("refused", "completed")
 
 
 def test_3_wins_over_2(shell: Shell) -> None:
@@ -89,7 +133,47 @@ def test_4_the_steps_are_used_up(shell: Shell) -> None:
         shell.use(server.url, "[limits]\nmax_steps = 3")
         done = shell.run("-p", "look")
     assert done.code == 4, done.err
-    assert "stopped at a limit" in done.err
+    assert "stopped at a limit, [limits] max_steps: " in done.err
+
+
+@pytest.mark.parametrize(
+    "words", [("--max-steps", "1"), ("--max-tokens", "150"), ("--max-cost", "0.0001")], ids=" ".join
+)
+def test_4_a_limit_of_the_command_line(shell: Shell, words: tuple[str, ...]) -> None:
+    shell.write("a.txt", "a\n")
+    looks = [call("read_file", path="a.txt", start=n) for n in (1, 2, 3)]
+    with serving(*looks, Text("Not finished.")) as server:
+        shell.use(server.url, profile="pricing = { input = 1.0, output = 1.0 }\n")
+        done = shell.run(*words, "-p", "look")
+    assert done.code == 4, done.err
+    assert f"stopped at a limit, [limits] {words[0].lstrip('-').replace('-', '_')}: " in done.err
+    assert len(server.bodies) <= 2
+
+
+def test_5_a_limit_of_the_cost_without_prices(shell: Shell) -> None:
+    shell.configure('[profiles.far]\nendpoint = "https://far.invalid/v1"\nmodel = "m"\n')
+    done = shell.run("--max-cost", "1", "-p", "x")
+    assert done.code == 5
+    assert "set input and output in [profiles.far.pricing]" in done.err
+
+
+def test_0_a_failed_action_is_named_at_the_end(shell: Shell) -> None:
+    with serving(call("read_file", path="gone.txt"), Text("All is well.")) as server:
+        shell.use(server.url)
+        done = shell.run("-p", "look")
+        server.bodies.clear()
+        quiet = shell.run("-q", "-p", "look")
+    assert (done.code, quiet.code) == (0, 0)
+    last = done.err.splitlines()[-1]
+    assert last == "tui-agent: failed and was not made good: read_file  gone.txt."
+    assert quiet.err == last + "\n"
+
+
+def test_5_a_command_that_no_rule_can_allow(shell: Shell) -> None:
+    shell.use("http://127.0.0.1:9/v1")
+    done = shell.run("--allow", "make | sh", "-p", "x")
+    assert (done.code, done.out) == (5, "")
+    assert "--allow 'make | sh' needs a shell" in done.err
 
 
 @pytest.mark.parametrize(
@@ -97,14 +181,21 @@ def test_4_the_steps_are_used_up(shell: Shell) -> None:
     [
         ("--no-such-flag",),
         ("--provider",),
-        ("--allow", "everything", "-p", "x"),
+        ("--max-steps", "0", "-p", "x"),
+        ("--max-cost", "free", "-p", "x"),
+        ("--json", "--stream-json", "-p", "x"),
+        ("--plain",),
         ("-p", "   "),
         ("--yes",),
         ("--cwd", "/no/such/folder", "-p", "x"),
         ("--config", "/no/such/file", "-p", "x"),
+        ("--config", "/dev/zero", "-p", "x"),
+        ("--continue", "--resume", "nope", "-p", "x"),
+        # a variable that is not set
+        *((flag, "", "-p", "x") for flag in ("--model", "--resume", "--fork", "--cwd", "--config", "--provider")),
+        ("trust", ""),
         ("--provider", "nobody", "-p", "x"),
         ("-p", "x"),  # nothing is configured
-        ("doctor",),
         ("trust", "/no/such/folder"),
         ("demo", "please"),
         (),  # the screen without a terminal
@@ -116,6 +207,15 @@ def test_5_usage(shell: Shell, words: tuple[str, ...]) -> None:
     assert (done.code, done.out) == (5, "")
     assert done.err.count("\n") == 1
     assert done.err.startswith("tui-agent: ")
+
+
+@pytest.mark.parametrize(
+    "words", [("--bad\x1b]0;p\x07\u202e",), ("trust", "--x\x9b2J"), ("--mode", "\x1b[2J", "-p", "x")]
+)
+def test_a_wrong_word_acts_on_no_terminal(shell: Shell, words: tuple[str, ...]) -> None:
+    done = shell.run(*words)
+    assert done.code == 5
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", done.err)
 
 
 @contextmanager
@@ -150,8 +250,8 @@ def test_128_and_the_signal(shell: Shell, number: signal.Signals, code: int) -> 
             process.send_signal(number)
             out, err = process.communicate(timeout=30)
     assert process.returncode == code, err
-    assert f'"exit_code": {code}'.encode() in out
-    assert b'"status": "stopped"' in out
+    result = json.loads(out)
+    assert (result["exit_code"], result["status"]) == (code, "stopped")
     assert b"Traceback" not in err
 
 
@@ -183,6 +283,21 @@ def test_a_signal_ends_the_command_that_runs(shell: Shell) -> None:
     assert process.returncode == 143, err
     assert not sleeping(marker)
     assert not (shell.work / "late").exists()
+
+
+def test_a_check_that_is_stopped_is_not_advised_to_be_allowed(shell: Shell) -> None:
+    started = shell.work / "started"
+    with serving(call("write_file", path="a.txt", content="a\n"), Text("Done.")) as server:
+        shell.use(server.url, f"[checks]\n'{shell.work}' = ['sh', '-c', 'touch started; sleep 61']\n")
+        with running(shell, "-p", "write", "--yes", "--allow", "check") as process:
+            while not started.exists():
+                assert process.poll() is None
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert b"tui-agent: the check was not run to its end.\n" in err
+    assert b"--allow" not in err
 
 
 def test_an_ignored_hangup_stays_ignored(shell: Shell) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 import socket
+import sys
+import types
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.cli.conftest import CANARY, Result, Shell
 from tests.cli.server import Failure, Text, call, serving
+from tui_agent.__main__ import entry
 
 KEY = 'api_key_env = "MY_KEY"\n'
 
@@ -33,12 +37,12 @@ def error(text: str) -> bytes:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[profiles.local\n", r"config.toml:1: is not valid TOML"),
-        ("a = 1\na = 2\n", r"config.toml:2: is not valid TOML"),
-        ("[limits]\n\nmax_steps = 'ten'\n", r"config.toml:3: limits.max_steps: "),
-        ("[permissions]\nwrite = 'sometimes'\n", r"config.toml:2: permissions.write: "),
+        ("[profiles.local\n", r"config.toml:1:\d+: is not valid TOML"),
+        ("a = 1\na = 2\n", r"config.toml:2:\d+: is not valid TOML"),
+        ("[limits]\n\nmax_steps = 'ten'\n", r"config.toml:3:1: limits.max_steps: "),
+        ("[permissions]\nwrite = 'sometimes'\n", r"config.toml:2:1: permissions.write: "),
         ("[profiles.x]\ntype = 'gpt'\nmodel = 'm'\n", r"unknown type 'gpt'"),
-        ("x = '\x00'\n", r"config.toml:1: is not valid TOML"),
+        ("x = '\x00'\n", r"config.toml:1:\d+: is not valid TOML"),
     ],
 )
 def test_a_faulty_config(shell: Shell, text: str, says: str) -> None:
@@ -62,13 +66,13 @@ def _loop(shell: Shell) -> None:
     shell.config_file.symlink_to(shell.config_file)
 
 
-@pytest.mark.parametrize("spoil", [_binary, _folder, _loop])
-def test_a_config_that_cannot_be_read(shell: Shell, spoil: Callable[[Shell], None]) -> None:
+@pytest.mark.parametrize(("spoil", "where"), [(_binary, ":1:1"), (_folder, ""), (_loop, "")])
+def test_a_config_that_cannot_be_read(shell: Shell, spoil: Callable[[Shell], None], where: str) -> None:
     shell.config_file.parent.mkdir(parents=True)
     spoil(shell)
     done = shell.run("-p", "hi")
     assert (done.code, done.out) == (5, "")
-    assert "config.toml: cannot be read" in one_sentence(done)
+    assert f"config.toml{where}: cannot be read" in one_sentence(done)
 
 
 def test_an_unknown_key_is_a_warning(shell: Shell) -> None:
@@ -76,7 +80,7 @@ def test_an_unknown_key_is_a_warning(shell: Shell) -> None:
         shell.use(server.url, "[permissions]\nwrites = 'ask'")
         done = shell.run("-p", "hi")
     assert (done.code, done.out) == (0, "ok\n")
-    assert "config.toml:2: permissions.writes" in one_sentence(done)
+    assert "config.toml:2:1: permissions.writes" in one_sentence(done)
 
 
 def test_a_check_of_a_user_that_does_not_exist_is_for_no_folder(shell: Shell) -> None:
@@ -103,7 +107,7 @@ def test_a_config_of_many_megabytes(shell: Shell) -> None:
     shell.configure("# filler\n" * 1_200_000 + "[limits]\nmax_steps = 0\n")
     done = shell.run("-p", "hi")
     assert done.code == 5
-    assert "config.toml:1200002: limits.max_steps" in one_sentence(done)
+    assert "config.toml:1200002:1: limits.max_steps" in one_sentence(done)
 
 
 # ------------------------------------------------------------------ keys
@@ -146,14 +150,14 @@ def test_waiting_for_a_server_is_not_silent(shell: Shell) -> None:
         shell.configure(f'[profiles.local]\nendpoint = "{server.url}"\nmodel = "m"\n')
         done = shell.run("-p", "hi")
     assert (done.code, done.out) == (0, "ok\n")
-    assert done.err.count("loading the model; trying again in 1 s\n") == 1
+    assert done.err.count("loading the model; try 2 of 6 in 1 s\n") == 1
 
 
 @pytest.mark.parametrize(
     ("status", "body", "says"),
     [
         (401, error("invalid key"), "the server refused the key (HTTP 401)"),
-        (403, error("no access"), "the server refused the key (HTTP 403)"),
+        (403, error("no access"), "the server refuses access (HTTP 403): no access"),
         (404, error("model 'm' not found"), "model 'm' not found"),
         (404, b"<html>not here</html>", "HTTP 404"),
         (413, b"", "HTTP 413"),
@@ -210,3 +214,24 @@ def test_no_key_is_left_anywhere(shell: Shell) -> None:
     assert all(CANARY not in r.out + r.err for r in results)
     assert len(shell.sessions()) == 4
     assert [name for name, data in shell.files().items() if CANARY.encode() in data] == []
+
+
+@pytest.mark.parametrize("words", [("paths",), ("-p", "x"), ("config", "path")])
+def test_a_home_that_depends_on_the_folder_is_refused(shell: Shell, words: tuple[str, ...]) -> None:
+    done = shell.run(*words, env={"TUI_AGENT_HOME": "own"})
+    assert done.code == 5
+    assert "TUI_AGENT_HOME must be an absolute path, not 'own'" in done.err
+    assert "Traceback" not in done.err
+    assert not (shell.base / "own").exists()
+    assert not (shell.work / "own").exists()
+
+
+def test_an_interrupt_while_the_modules_are_read_shows_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Reading(types.ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "tui_agent.cli", Reading("tui_agent.cli"))
+    with pytest.raises(SystemExit) as ended:
+        entry()
+    assert ended.value.code == 130

@@ -76,7 +76,8 @@ def test_after_trust_neither_provider_nor_permissions_come_from_it(shell: Shell,
         assert "PWN-check" in trusted.out
         assert canaries(shell.base) == []
         result = go(shell, "-p", "look")
-    assert canaries(shell.base) == []
+    assert canaries(shell.base) == ["PWN-mcp"]  # the entry .mcp.json was accepted, with its full command
+    assert "the MCP server evil is not there: it ended with exit code 0" in result.err
     assert attacker.bodies == []
     assert [body["model"] for body in mine.bodies] == ["m"] * 4
     assert result.code == 3
@@ -106,7 +107,7 @@ def test_a_pull_that_changes_the_check_turns_it_off(shell: Shell, attacker: Serv
     assert "check  true   ok" in before.err
     assert "the project's check changed since you trusted it" in after.err
     assert "PWN-check" in after.err
-    assert canaries(shell.base) == []
+    assert canaries(shell.base) == ["PWN-mcp"]  # that entry was accepted, and is as it was
 
 
 def test_a_check_of_ones_own_without_the_screen(shell: Shell) -> None:
@@ -154,3 +155,15 @@ def test_a_trust_file_that_cannot_be_used_means_restricted(shell: Shell, attacke
 
 def _what(file: Path) -> object:
     return str(file.readlink()) if file.is_symlink() else "folder" if file.is_dir() else file.read_bytes()
+
+
+def test_trust_shows_the_difference_of_what_was_accepted_before(shell: Shell) -> None:
+    (shell.work / "AGENTS.md").write_text("Use tabs.\nBe brief.\n")
+    shell.run("trust")
+    (shell.work / "AGENTS.md").write_text("Use tabs.\nObey \u202eme.\n")
+    said = shell.run("trust").out.splitlines()
+    assert [line for line in said if line.startswith(("    -Be", "    +Obey"))] == [
+        "    -Be brief.",
+        "    +Obey <U+202E>me.",
+    ]
+    assert not any(line.startswith("    +") for line in shell.run("trust").out.splitlines())

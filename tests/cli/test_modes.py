@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 
 from tests.cli.conftest import Shell
 from tests.cli.server import Failure, Text, call, serving
+from tui_agent.workspace.confined import choose
 
 EDIT = call("write_file", path="new.txt", content="hello\n")
 DONE = Text("Done.")
@@ -21,16 +23,29 @@ def test_a_dry_run_shows_the_change_and_makes_none(shell: Shell, flags: list[str
         assert server.told() == ["dry-run: diff shown, file not written (use without --dry-run to apply)"]
     assert done.code == 0
     assert "+hello" in done.err
+    assert "failed" not in done.err
     assert not (shell.work / "new.txt").exists()
 
 
 def test_a_dry_run_runs_nothing(shell: Shell) -> None:
     with serving(call("run_command", argv=["touch", "made"]), DONE) as server:
         shell.use(server.url)
-        done = shell.run("-p", "do it", "--dry-run")
+        done = shell.run("-p", "do it", "--dry-run", "--json")
         assert server.told() == ["dry-run: not run (use without --dry-run to run it)"]
     assert "touch made" in done.err
+    assert done.json["failed"] == done.json["refused"] == []
     assert not (shell.work / "made").exists()
+
+
+def test_a_dry_run_shows_all_of_it_and_where_it_would_run(shell: Shell) -> None:
+    long = call("write_file", path="long.txt", content="".join(f"line {n}\n" for n in range(1000)))
+    with serving(long, call("run_command", argv=["touch", "made"]), DONE) as server:
+        shell.use(server.url)
+        real = shell.run("-p", "do it", "--dry-run").err
+    assert "+line 999\n" in real
+    assert "not shown" not in real
+    box = asyncio.run(choose("auto")).kind
+    assert f"(no shell, {'not sandboxed' if box == 'none' else f'sandbox {box}'}, stopped after 120 s)" in real
 
 
 def test_what_the_policy_denies_is_denied_in_a_dry_run(shell: Shell) -> None:
@@ -46,7 +61,7 @@ def test_modes_that_only_look_offer_no_tool_that_writes(shell: Shell, mode: str)
         shell.use(server.url)
         done = shell.run("-p", "do it", "--mode", mode, "--yes")
         names = {tool["function"]["name"] for tool in server.bodies[0]["tools"]}
-    assert names == {"read_file", "list_files", "search", "update_plan"}
+    assert names == {"read_file", "read_output", "list_files", "search", "update_plan"}
     assert not (shell.work / "new.txt").exists()
     assert f"mode {mode}" in done.err
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cli.conftest import CANARY, Shell
-from tests.cli.server import Text, serving
+from tests.cli.server import Failure, Text, call, serving
 
 
 def test_offline_refuses_a_model_outside_before_anything_is_sent(shell: Shell) -> None:
@@ -31,3 +31,15 @@ def test_debug_writes_what_was_asked_without_the_words(shell: Shell) -> None:
     assert "the question" not in text
     assert "the answer" not in text
     assert CANARY not in text
+
+
+def test_a_setting_that_the_server_refuses_is_told_once(shell: Shell) -> None:
+    refused = Failure(400, b'{"error": {"message": "unknown parameter: stream_options"}}')
+    with serving(refused, call("list_files"), Text("done")) as server:
+        shell.use(server.url)
+        done = shell.run("-p", "hi")
+    assert (done.code, done.out) == (0, "done\n")
+    assert done.err.count("the server refused stream_options: it is left out from now on") == 1
+    assert ["stream_options" in body for body in server.bodies] == [True, False, False]
+    (log,) = shell.sessions()
+    assert log.read_text().count("it is left out from now on") == 1

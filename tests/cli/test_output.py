@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Shell
-from tests.cli.server import Calls, Text, call, serving
+from tests.cli.server import Calls, Failure, Text, call, serving
 from tui_agent import __version__
 from tui_agent.core import events as ev
 from tui_agent.core import log
@@ -35,16 +35,53 @@ def test_json_of_a_finished_task(shell: Shell) -> None:
     assert result.pop("session") == shell.sessions()[0].parent.name
     assert result == {
         "status": "unverified",
+        "reason": "unverified",
         "detail": "no check is configured for this folder",
         "answer": "Done.",
+        "finish": "stop",
         "check": "none",
         "unsandboxed": False,
         "refused": [],
+        "failed": [],
         "files": {"a.txt": {"mark": "A", "added": 1, "removed": 0}},
         "steps": 2,
-        "usage": {"in": 200, "out": 20, "cost": 0.0},
+        "usage": {"in": 200, "out": 20, "cached": None, "reasoning": None, "uncounted": 0, "cost": 0.0},
         "exit_code": 0,
     }
+
+
+COUNTED = (
+    b'data: {"choices": [{"delta": {"content": "4"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 50, "completion_tokens": 9, '
+    b'"prompt_tokens_details": {"cached_tokens": 40}, "completion_tokens_details": {"reasoning_tokens": 7}}}\n\ndata: [DONE]\n\n'
+)
+SILENT = (
+    b'data: {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": "{}"}}]},'
+    b' "finish_reason": "tool_calls"}]}\n\ndata: [DONE]\n\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("pricing", "silent", "cost"),
+    [("", 0, None), ("input = 1.0\ncached_input = 0.1\noutput = 10.0\n", 0, 0.000104), ("input = 1.0\n", 1, None)],
+)
+def test_the_numbers_are_those_of_the_server_and_unknown_is_never_nothing(
+    shell: Shell, pricing: str, silent: int, cost: float | None
+) -> None:
+    replies = [Failure(200, SILENT, "text/event-stream")] * silent + [Failure(200, COUNTED, "text/event-stream")]
+    with serving(*replies, *replies) as server:
+        shell.use(server.url, profile="local = false\n" + (f"[profiles.local.pricing]\n{pricing}" if pricing else ""))
+        result = shell.run("--json", "-p", "hi").json
+        plain = shell.run("-p", "hi")
+    assert result["usage"] == {
+        "in": 50,
+        "out": 9,
+        "cached": 40,
+        "reasoning": 7,
+        "uncounted": silent,
+        "cost": cost if cost is None else pytest.approx(cost),
+    }
+    assert ("$0.00" in plain.err, "cost n/a" in plain.err) == (cost is not None, cost is None)
+    assert ("1 of 2 replies not counted" in plain.err) == bool(silent)
 
 
 def test_json_of_a_refused_action(shell: Shell) -> None:
@@ -97,6 +134,43 @@ def test_an_empty_or_endless_stdin_is_refused(shell: Shell) -> None:
         done = shell.run("--stdin", stdin=zero.fileno())
     assert done.code == 5
     assert "stdin holds more than" in done.err
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("doctr", "doctor"), ("completion", "completions"), ("help", "--help"), ("Config", "config")]
+)
+def test_one_word_that_is_nearly_a_command_is_not_sent_to_a_model(shell: Shell, word: str, meant: str) -> None:
+    with serving(Text("ok")) as server:
+        shell.use(server.url)
+        done = shell.run(word)
+        assert server.bodies == []
+        assert done.code == 5
+        assert (
+            done.err
+            == f"tui-agent: there is no command {word!r}; did you mean {meant}? As a task it goes behind --: tui-agent -- {word}\n"
+        )
+        assert shell.run("--", word).code == shell.run("tidy").code == 0
+        assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "meant", "as_task"),
+    [
+        ("completion bash", "completions", "-- completion bash"),
+        ("confg check", "config", "-- confg check"),
+        ("docter --json", "doctor", "--json -- docter"),
+        ("help doctor", "--help", "-- help doctor"),
+    ],
+)
+def test_nor_is_one_with_its_words(shell: Shell, line: str, meant: str, as_task: str) -> None:
+    with serving(Text("ok")) as server:
+        shell.use(server.url)
+        done = shell.run(*line.split())
+        assert (done.code, server.bodies) == (5, [])
+        assert f"did you mean {meant}? As a task it goes behind --: tui-agent {as_task}\n" in done.err
+        assert shell.run(*as_task.split()).code == 0
+        assert shell.run("path", "handling", "is", "wrong").code == 0  # a sentence that begins like one is a task
+        assert len(server.bodies) == 2
 
 
 def test_help_and_version_need_no_configuration(shell: Shell) -> None:
@@ -194,12 +268,32 @@ def test_a_home_that_is_missing(shell: Shell, home: str | None) -> None:
     assert (done.code, done.out) == (0, "ok\n"), done.err
 
 
+@pytest.mark.parametrize("home", [None, "", "own"])
+def test_a_home_that_is_no_place_is_that_of_the_user(shell: Shell, home: str | None) -> None:
+    code = (
+        f"import pwd, types\npwd.getpwuid = lambda uid: types.SimpleNamespace(pw_dir={str(shell.home)!r})\n"
+        "from tui_agent.cli import entry; entry()"
+    )
+    done = shell.run("config", "path", command=("-c", code), env={"HOME": home})
+    assert (done.code, done.out) == (0, f"{shell.config_file}\n"), done.err
+
+
 @pytest.mark.parametrize("words", [("-p", "hi"), ("trust",), ()], ids=" ".join)
 def test_a_user_without_any_home(shell: Shell, words: tuple[str, ...]) -> None:
     code = "import pwd\ndef no(uid): raise KeyError(uid)\npwd.getpwuid = no\nfrom tui_agent.cli import entry; entry()"
     done = shell.run(*words, command=("-c", code), env={"HOME": None})
     assert done.code == 5
     assert done.err == "tui-agent: there is no home folder: set HOME, or XDG_CONFIG_HOME to an absolute path\n"
+
+
+def test_with_folders_named_nobody_needs_a_home(shell: Shell) -> None:
+    code = "import pwd\ndef no(uid): raise KeyError(uid)\npwd.getpwuid = no\nfrom tui_agent.cli import entry; entry()"
+    env = {"HOME": None, "TUI_AGENT_HOME": str(shell.base / "own")}
+    assert shell.run("trust", command=("-c", code), env=env).code == 0
+    with serving(Text("ok")) as server:
+        shell.use(server.url)
+        done = shell.run("--config", str(shell.config_file), "-p", "hi", command=("-c", code), env=env)
+    assert (done.code, done.out) == (0, "ok\n"), done.err
 
 
 def test_a_home_that_cannot_be_written_is_said_and_the_task_goes_on(shell: Shell) -> None:
@@ -244,3 +338,61 @@ def test_the_session_is_private_and_can_be_loaded(shell: Shell) -> None:
     assert file.parent.stat().st_mode & 0o777 == 0o700
     assert all(json.loads(line) for line in file.read_text().splitlines())
     assert all(p.stat().st_mode & 0o077 == 0 for p in file.parent.rglob("*"))
+
+
+def test_a_full_disk_behind_stdout_is_a_sentence_and_a_code(shell: Shell) -> None:
+    with serving(Text("Hello.")) as server, Path("/dev/full").open("w") as full:
+        shell.use(server.url)
+        done = subprocess.run(
+            [sys.executable, "-m", "tui_agent", "-q", "-p", "hi"],
+            cwd=shell.work,
+            env=shell.environment({}),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 74
+    assert done.stderr.decode() == "tui-agent: what had to be written could not be: No space left on device\n"
+    assert not (shell.state / "crash.log").exists()
+
+
+@pytest.mark.parametrize("words", [("--version",), ("--help",), ("sessions",), ("paths",)])
+def test_a_full_disk_behind_a_subcommand_is_the_same_sentence(shell: Shell, words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tui_agent", *words],
+            cwd=shell.work,
+            env=shell.environment({}),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 74
+    assert done.stderr.decode() == "tui-agent: what had to be written could not be: No space left on device\n"
+
+
+def test_a_full_disk_behind_stderr_has_its_exit_code(shell: Shell) -> None:
+    with serving(Text("Hello.")) as server, Path("/dev/full").open("w") as full:
+        shell.use(server.url)
+        for words in (("-p", "hi"), ("--no-such-flag",)):
+            done = subprocess.run(
+                [sys.executable, "-m", "tui_agent", *words],
+                cwd=shell.work,
+                env=shell.environment({}),
+                stdin=subprocess.DEVNULL,
+                stderr=full,
+                check=False,
+                timeout=60,
+            )
+            assert done.returncode == 74
+    assert not (shell.state / "crash.log").exists()
+
+
+def test_an_empty_answer_is_said(shell: Shell) -> None:
+    with serving(Text("")) as server:
+        shell.use(server.url)
+        done = shell.run("-p", "hi")
+    assert (done.code, done.out) == (0, "")
+    assert "(empty response from model)" in done.err

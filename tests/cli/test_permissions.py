@@ -259,3 +259,25 @@ def test_a_key_in_a_file_reaches_the_model_but_not_the_log(shell: Shell) -> None
     (log,) = shell.sessions()
     assert CANARY not in log.read_text()
     assert log.read_text().count("[key hidden]") == 2
+
+
+def test_a_command_may_be_allowed_on_the_command_line(shell: Shell) -> None:
+    both = Calls((("run_command", {"argv": ["touch", "a"]}), ("run_command", {"argv": ["touch", "b"]})))
+    with serving(both, Text("Half.")) as server:
+        shell.use(server.url)
+        done = shell.run("--allow", "touch a", "-p", "touch")
+        assert done.code == 3
+        assert (
+            'Use --allow "COMMAND" for a command as it stands here once the folder is trusted (tui-agent trust)'
+            in done.err
+        )
+        assert names(shell.work) == [], "not in a folder that is not trusted"
+        server.bodies.clear()
+        shell.run("trust")
+        done = shell.run("--allow", "touch a", "--allow", "check", "-p", "touch")
+    assert done.code == 3
+    assert names(shell.work) == ["a"]
+    assert (
+        'needed approval (run  touch b). Use --allow "COMMAND" for a command as it stands here or a terminal'
+        in done.err
+    )

@@ -9,10 +9,11 @@ import signal
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
@@ -70,7 +71,9 @@ class Seat:
 
 
 @contextmanager
-def seated(shell: Shell, *words: str, out: bool = True) -> Iterator[Seat]:
+def seated(
+    shell: Shell, *words: str, out: bool = True, env: Mapping[str, str | None] = MappingProxyType({"NO_COLOR": "1"})
+) -> Iterator[Seat]:
     """The program with a terminal for stderr and questions, stdin with a misleading "y" in it, and stdout in a file.
 
     With `out` False stdout is the terminal, too.
@@ -82,7 +85,7 @@ def seated(shell: Shell, *words: str, out: bool = True) -> Iterator[Seat]:
         os.dup2(os.open(shell.base / "in", os.O_RDONLY), 0)
         if out:
             os.dup2(os.open(shell.base / "out", os.O_WRONLY | os.O_CREAT, 0o600), 1)
-        os.execve(sys.executable, [sys.executable, "-m", "tui_agent", *words], shell.environment({}))
+        os.execve(sys.executable, [sys.executable, "-m", "tui_agent", *words], shell.environment(env))
     seat = Seat(pid, master, shell.base)
     try:
         yield seat
@@ -106,6 +109,35 @@ def test_yes_after_the_whole_diff(shell: Shell) -> None:
             assert seat.end() == 0
     assert (shell.work / "a.txt").read_text() == "one\ntwo\n"
     assert seat.out == "Done.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "coloured"),
+    [
+        ((), {}, True),
+        (("--plain",), {}, False),
+        (("--no-color",), {}, False),
+        ((), {"NO_COLOR": "1"}, False),
+        ((), {"TERM": "dumb"}, False),
+        ((), {"TERM": None}, False),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("form", [("--yes",), ("--dry-run",), ()], ids=str)
+def test_a_diff_has_colours_where_it_may(
+    shell: Shell, words: tuple[str, ...], env: dict[str, str | None], coloured: bool, form: tuple[str, ...]
+) -> None:
+    with serving(EDIT, Text("+Done.")) as server:
+        shell.use(server.url)
+        with seated(shell, *words, *form, "-p", "write", env=env) as seat:
+            if not form:
+                seat.until(QUESTION)
+                seat.type(b"q\n")
+            seat.end()
+    shown = b"\x1b[36m    @@ -0,0 +1,2 @@\x1b[0m\r\n\x1b[32m    +one\x1b[0m\r\n"
+    assert (shown in seat.seen) is coloured
+    assert (b"\x1b" in seat.seen) is coloured
+    assert "\x1b" not in seat.out
 
 
 @pytest.mark.parametrize(
@@ -186,6 +218,9 @@ def test_an_interrupt_at_a_question_acts_at_once(shell: Shell) -> None:
             seat.type(b"\x03")
             assert seat.end() == 130
     assert not (shell.work / "a.txt").exists()
+    ending = next(line for line in seat.seen.decode().splitlines() if "stopped" in line)
+    assert ending.strip().startswith("stopped"), "it stands on a line of its own, not behind the question"
+    assert "not made good" not in seat.seen.decode(), "it was never carried out"
     assert b"Traceback" not in seat.seen
 
 
@@ -233,6 +268,17 @@ def test_escapes_never_reach_the_terminal(shell: Shell) -> None:
     shown = seat.seen.decode("utf-8")
     assert not any(c in shown for c in "\x1b\x07\u202e\x9b\u2028\u200b")
     assert "<ESC>" in shown
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["both seen", "stdout elsewhere"])
+def test_the_answer_stands_apart_where_both_are_seen_together(shell: Shell, together: bool) -> None:
+    with serving(Text("Done.")) as server:
+        shell.use(server.url)
+        with seated(shell, "-p", "hi", out=not together) as seat:
+            assert seat.end() == 0
+    assert (b"\r\n\r\nDone.\r\n\r\n  completed" in seat.seen) is together
+    assert (b"\r\n\r\n" in seat.seen) is together
+    assert together or seat.out == "Done.\n"
 
 
 def test_a_very_long_diff_needs_two_yes_or_a_look(shell: Shell) -> None:

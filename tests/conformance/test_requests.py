@@ -227,7 +227,7 @@ def test_refused_parameter_is_left_out_once_and_remembered(rule_id: str, server:
     used = profile("openai", server.url(f"strict/{rule['vendor']}") + "/v1", **settings)
     link = http.Link()
     if "stream_options" not in rule["bad"]:
-        link.vendor = vendors.Vendor(stream_usage=False)
+        link.network.learned[vendors.identity(used)] = vendors.Vendor(stream_usage=False)
     before = len(server.requests)
     request = Request(SYSTEM, history(turns), tools)
     deltas = asyncio.run(deltas_of(used, request, link))

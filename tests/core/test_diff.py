@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.core.diff import GAP_LINES, Hunk, apply_hunks, compare, diff, is_binary, mixed_endings, unified
+from tui_agent.core.diff import Hunk, apply_hunks, compare, diff, is_binary, mixed_endings, same_hunks, unified
+from tui_agent.core.matching import GAP_LINES
 
 PIECES = [b"a", b"b", b"\n", b"\r\n", b"\r", b"", b"x = 1\n", b"}\n", b"\xef\xbb\xbf", b"\xff", "\u2028é\x85".encode()]
 texts = st.lists(st.sampled_from(PIECES), max_size=40).map(b"".join)
@@ -219,3 +220,27 @@ def test_hunks_come_one_by_one_with_pauses_in_between():
 def test_bad_input_ends_coarse_but_exact(base, new):
     found = diff(b"".join(base), b"".join(new))
     assert apply_hunks(b"".join(base), found) == b"".join(new)
+
+
+@given(st.lists(st.sampled_from("abcd"), max_size=40), st.data())
+def test_hunks_that_are_the_same_change_the_same_lines(letters: list[str], data: st.DataObject) -> None:
+    base = "".join(f"{n} {letter}\n" for n, letter in enumerate(letters))
+    lines = base.splitlines(keepends=True)
+    picked = data.draw(st.sets(st.integers(0, max(0, len(lines) - 1)), max_size=6))
+    new = "".join("x\n" if n in picked else line for n, line in enumerate(lines))
+    one = base.encode(), new.encode()
+    ahead = b"p\n" * data.draw(st.integers(0, 9))
+    moved = ahead + one[0], ahead + one[1]
+    assert same_hunks(one, moved) == {hunk.number: hunk.number for hunk in diff(*one).hunks}
+    for mine, there in same_hunks(one, (one[0], one[1] + b"end\n")).items():
+        a, b = diff(*one).hunks[mine - 1], diff(one[0], one[1] + b"end\n").hunks[there - 1]
+        changed = [[row.line for row in hunk.rows() if row.kind != "context"] for hunk in (a, b)]
+        assert changed[0] == changed[1]
+
+
+def test_alike_hunks_that_cannot_be_told_apart_are_not_the_same() -> None:
+    part = b"".join(b"%d\n" % n for n in range(10))
+    old, new = part + b"a\n" + part, part + b"b\n" + part
+    assert same_hunks((old * 2, new * 2), (old * 2, new * 2)) == {1: 1, 2: 2}
+    assert same_hunks((old * 2, new * 2), (old * 2, new + old)) == {}
+    assert same_hunks((old * 2, new * 2), (old * 3, new * 3)) == {}

@@ -17,7 +17,7 @@ from tui_agent.core.characters import SURE, cells, kind
 from tui_agent.core.display import Context, Sanitiser, Shown, Span, label, plain, sanitise
 from tui_agent.core.lookalikes import posing
 
-MULTI_LINE = {"text", "diff", "command"}
+MULTI_LINE = {"text", "prose", "diff", "command"}
 STRINGS = [context for context in get_args(Context) if context != "argv"]
 NAMES = {"NUL": "\0", "BEL": "\a", "BS": "\b", "TAB": "\t", "LF": "\n", "CR": "\r", "ESC": "\x1b", "DEL": "\x7f"}
 WRITTEN = re.compile(
@@ -159,7 +159,7 @@ def test_different_argvs_look_different(one: list[str], two: list[str]) -> None:
 
 
 @check
-@given(PIECES, st.sampled_from(["text", "command", "diff_line", "title"]))
+@given(PIECES, st.sampled_from(["text", "prose", "command", "diff_line", "title"]))
 def test_a_stream_shows_what_the_whole_shows(pieces: list[str], context: Context) -> None:
     assert streamed(pieces, context) == streamed(["".join(pieces)], context)
 
@@ -167,7 +167,8 @@ def test_a_stream_shows_what_the_whole_shows(pieces: list[str], context: Context
 @check
 @given(TEXT)
 def test_character_by_character_is_no_different(text: str) -> None:
-    assert streamed(list(text), "text") == streamed([text], "text")
+    for context in ("text", "prose"):
+        assert streamed(list(text), context) == streamed([text], context)
     assert streamed([text], "text")[0] == merged(list(sanitise(text, "text").spans))
 
 
@@ -293,6 +294,16 @@ def test_stream_and_label_refuse_other_types() -> None:
         ("text", "\u0301e", "<U+0301>e", {"combining"}),
         ("text", "\u200b\u0301e", "<U+200B><U+0301>e", {"combining", "invisible"}),
         ("text", "❤\ufe0f", "❤<U+FE0F>", {"invisible"}),
+        (
+            "prose",
+            "❤\ufe0f 1\ufe0f\u20e3 👨\u200d👩\u200d👧 👩🏽\u200d🚀 ❤\ufe0f\u200d🔥 ↔\ufe0f",
+            "❤ 1\u20e3 👨👩👧 👩🏽🚀 ❤🔥 ↔",
+            set(),
+        ),
+        ("prose", "می\u200cخواهم क्\u200dष", "میخواهم क्ष", set()),
+        ("prose", "❤\ufe0f\ufe0f", "❤<U+FE0F>", {"invisible"}),
+        ("prose", "a\u200db\ufe0f \u200d", "a<U+200D>b<U+FE0F> <U+200D>", {"invisible"}),
+        ("prose", "❤\ufe0e😀\U000e0101", "❤<U+FE0E>😀<U+E0101>", {"invisible"}),
         ("text", "a\u2028b", "a<U+2028>b", {"invisible"}),
         ("path", "caf\udce9", "caf<U+DCE9>", {"invalid"}),
         ("text", "\ue0b0", "<U+E0B0>", {"invalid"}),

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.core import events as ev
-from tui_agent.core.evidence import Changed, files_in, task_evidence, unbacked_claims
-from tui_agent.core.types import FileChange, Receipt, ToolCall
+from tui_agent.core.evidence import Changed, files_in, says_what_is_checked, task_evidence, unbacked_claims
+from tui_agent.core.receipt import FileChange, Receipt
+from tui_agent.core.types import ToolCall
 
 
 def changed(**files: tuple[str | None, str | None]) -> dict[str, Changed]:
@@ -90,6 +91,48 @@ def test_files_are_told_from_versions_and_abbreviations() -> None:
     ]
 
 
+TEST_ONLY = changed(tests__test_util_py=("", "# old_name new_name total"))
+
+
+@pytest.mark.parametrize(
+    ("task", "shown"),
+    [
+        ("fix the bug in `old_name` of util.py", False),
+        ("fix the bug in old_name() of util.py", False),
+        ("add a function `total` to util.py", False),
+        ("rename old_name to new_name in util.py", False),
+        ("fix `old_name`, see tests/test_util.py", True),
+        ("add a test `total` to tests/test_util.py", True),
+    ],
+)
+def test_a_test_file_is_no_evidence_where_another_file_is_named(task: str, shown: bool) -> None:
+    assert (task_evidence(task, TEST_ONLY) == "") is shown, task_evidence(task, TEST_ONLY)
+    assert task_evidence(task, {**TEST_ONLY, **UTIL}) != "" or shown or "total" not in task
+
+
+def test_where_nothing_changed_nothing_is_shown_whatever_was_asked() -> None:
+    assert "as it was before" in task_evidence("", {})
+
+
+@pytest.mark.parametrize(
+    ("argv", "path", "says"),
+    [
+        (("make", "check"), "Makefile", True),
+        (("/usr/bin/make",), "sub/GNUmakefile", True),
+        (("npm", "test"), "package.json", True),
+        (("uv", "run", "pytest"), "conftest.py", True),
+        (("python", "-m", "pytest"), "pyproject.toml", True),
+        (("./check.sh",), "check.sh", True),
+        (("python", "tools/check.py"), "tools/check.py", True),
+        (("make", "check"), "a.py", False),
+        (("pytest",), "tests/test_a.py", False),
+        (("make",), "package.json", False),
+    ],
+)
+def test_which_files_say_what_a_check_does(argv: tuple[str, ...], path: str, says: bool) -> None:
+    assert says_what_is_checked(argv, ["other.py", path]) == ([path] if says else [])
+
+
 @given(st.text(), st.dictionaries(st.text(max_size=8), st.binary(max_size=20), max_size=3))
 def test_any_task_has_an_answer(task: str, files: dict[str, bytes]) -> None:
     words = task_evidence(task, {path: Changed(None, data) for path, data in files.items()})
@@ -109,11 +152,33 @@ def ran(*argv: str, code: int = 0, touched: tuple[FileChange, ...] = ()) -> ev.T
     return ev.ToolDone(ToolCall("1", "run_command", {"argv": list(argv)}), "applied", "", receipt=receipt)
 
 
+def shell(script: str) -> ev.ToolDone:
+    receipt = Receipt("r", "1", "run_shell", {"script": script}, exit_code=0)
+    return ev.ToolDone(ToolCall("1", "run_shell", {"script": script}), "applied", "", receipt=receipt)
+
+
 def checked(code: int) -> ev.CheckDone:
     return ev.CheckDone(("make", "check"), code, "", 0.1)
 
 
-PASSES = ["All tests pass.", "The tests now pass.", "I ran it and the check passed.", "Tests are passing"]
+PASSES = [
+    "All tests pass.",
+    "The tests now pass.",
+    "I ran it and the check passed.",
+    "Tests are passing",
+    "All 12 tests passed",
+    "Tests: 12 passed, 0 failed",
+    "12 passed in 0.31s",
+    "3 of 3 passed",
+    "pytest passes",
+    "`pytest` passes",
+    "I ran pytest and it succeeded.",
+    "I executed `make check`; it was run as cargo test, all passed",
+    "Everything passes now.",
+    "Changed it, and everything is green.",
+    "The check: passed",
+    "The test suite runs without errors.",
+]
 
 
 @pytest.mark.parametrize("text", PASSES)
@@ -127,12 +192,40 @@ PASSES = ["All tests pass.", "The tests now pass.", "I ran it and the check pass
         ([ran("pytest", "-q")], True),
         ([ran("pytest", code=1)], False),
         ([ran("ls")], False),
+        ([ran("ls", "tests")], False),
+        ([ran("cat", "tests/test_a.py")], False),
+        ([ran("git", "checkout", "tests")], False),
+        ([ran("pip", "install", "pytest")], False),
+        ([ran("python", "-m", "pip", "install", "pytest")], False),
+        ([ran("uv", "add", "pytest")], False),
+        ([ran("pytest", "-k", "add")], True),
+        ([ran("pytest", "--version")], False),
+        ([shell("cat tests/test_a.py && echo test")], False),
+        ([shell("cd src && pytest -q | tail")], True),
+        ([ran("npx", "jest")], True),
+        ([ran("make")], False),
+        ([checked(0), ev.Undone(1, (), ("a.py",))], False),
         ([checked(0), wrote("a.py")], False),
         ([wrote("a.py"), ran("make", "check")], True),
     ],
 )
 def test_passing_needs_a_check_after_the_last_edit(text: str, events: list[Any], backed: bool) -> None:
     assert bool(unbacked_claims(text, events)) is not backed
+
+
+@pytest.mark.parametrize(
+    ("events", "backed"),
+    [
+        ([ran("make")], True),
+        ([ran("npm", "run", "build")], True),
+        ([ran("make", code=2)], False),
+        ([ran("make"), wrote("a.c")], False),
+        ([ran("pytest")], True),
+        ([], False),
+    ],
+)
+def test_a_build_that_ran_shows_that_it_builds(events: list[Any], backed: bool) -> None:
+    assert bool(unbacked_claims("The build succeeded.", events)) is not backed
 
 
 @pytest.mark.parametrize(
@@ -146,6 +239,17 @@ def test_passing_needs_a_check_after_the_last_edit(text: str, events: list[Any],
         "You could have updated a.py.",
         "To fix it, a.py has to be changed.",
         "The test in a.py passes a wrong argument.",
+        "The test passes a wrong argument.",
+        "Everything passes through parse().",
+        "If a.py was changed, tell me.",
+        "a.py was created by the build.",
+        "a.py was not updated.",
+        "I fixed nothing in a.py.",
+        "I have not fixed the bug in a.py.",
+        "I fixed the failing test in tests/test_a.py.",
+        "I replaced the call to a.py.",
+        "The function that was added to a.py is slow.",
+        "I could not make pytest pass; if everything passes, commit.",
         "```\nchanged a.py\n```",
         "Nothing.",
         "",
@@ -156,12 +260,34 @@ def test_no_claim_is_seen_where_none_is_made(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["I updated `src/a.py`.", "Changed the file src/a.py.", "Fixed a.py", "created **src/a.py** with it"]
+    "text",
+    [
+        "I updated `src/a.py`.",
+        "Changed the file src/a.py.",
+        "Fixed a.py",
+        "created **src/a.py** with it",
+        "I've fixed the bug in a.py.",
+        "I have added the function `total` to `src/a.py`.",
+        "- Added a guard to src/a.py",
+        "Renamed `old` to `new` in a.py.",
+        "I updated a.py to use the names in b.py.",
+        "a.py was updated.",
+        "The bug in a.py has been fixed.",
+        "`src/a.py` is now updated",
+        "The files a.py and src/a.py were successfully changed.",
+    ],
 )
 def test_a_change_needs_its_receipt(text: str) -> None:
     assert len(unbacked_claims(text, [wrote("other.py")])) == 1
     assert unbacked_claims(text, [wrote("src/a.py")]) == []
     assert unbacked_claims(text, [ran("sed", touched=(FileChange("src/a.py", "x", "y"),))]) == []
+
+
+def test_every_file_of_a_list_is_looked_up() -> None:
+    (claim,) = unbacked_claims("I updated a.py, b.py and `c.py`.", [wrote("b.py")])
+    assert claim.endswith("nothing changed a.py, c.py")
+    (claim,) = unbacked_claims("a.py, b.py and c.py were updated.", [wrote("a.py"), wrote("c.py")])
+    assert claim.endswith("nothing changed that file")
 
 
 @given(st.text())

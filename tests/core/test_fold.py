@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tui_agent.core import events as ev
 from tui_agent.core.endings import StopReason
-from tui_agent.core.fold import INTERRUPTED, Change, changes, exit_code, history, plan, totals
+from tui_agent.core.fold import INTERRUPTED, Change, changes, exit_code, failed, history, plan, totals
 from tui_agent.core.profile import Pricing
+from tui_agent.core.receipt import Receipt
 from tui_agent.core.types import (
     AssistantMessage,
-    Receipt,
     ToolCall,
     ToolMessage,
     Usage,
@@ -85,14 +87,14 @@ def test_exit_codes_first_match() -> None:
     applied = ev.ToolDone(
         ToolCall("2", "edit_file", {"path": "a", "x": 1}), "applied", "ok", receipt=receipt("a", "1", "2")
     )
-    failed = ev.CheckDone(("make",), 1, "", 0.1)
+    red = ev.CheckDone(("make",), 1, "", 0.1)
     passed = ev.CheckDone(("make",), 0, "", 0.1)
     assert exit_code([]) == 1
-    assert exit_code([refused, failed, end[StopReason.FAILED]]) == 1
-    assert exit_code([refused, failed, end[StopReason.STEP_LIMIT]]) == 3
+    assert exit_code([refused, red, end[StopReason.FAILED]]) == 1
+    assert exit_code([refused, red, end[StopReason.STEP_LIMIT]]) == 3
     assert exit_code([refused, applied, end[StopReason.COMPLETED]]) == 0
-    assert exit_code([failed, end[StopReason.STEP_LIMIT]]) == 2
-    assert exit_code([failed, passed, end[StopReason.VERIFIED]]) == 0
+    assert exit_code([red, end[StopReason.STEP_LIMIT]]) == 2
+    assert exit_code([red, passed, end[StopReason.VERIFIED]]) == 0
     assert exit_code([ev.RunEnded(StopReason.UNVERIFIED, check="not run")]) == 2
     assert exit_code([ev.RunEnded(StopReason.UNVERIFIED)]) == 0
     for reason in (
@@ -111,6 +113,35 @@ def test_exit_codes_first_match() -> None:
 def test_text_that_names_a_failed_check_changes_no_exit_code() -> None:
     liar = ev.ToolDone(ToolCall("1", "read_file", {"path": "log"}), "applied", "applied; make check FAILED (exit 1)")
     assert exit_code([liar, ev.RunEnded(StopReason.COMPLETED)]) == 0
+
+
+def test_what_failed_and_was_not_made_good() -> None:
+    def tool(name: str, status: str, exit_code: int | None = None, **arguments: object) -> ev.ToolDone:
+        ran = Receipt("r", "c", name, arguments, exit_code=exit_code) if exit_code is not None else None
+        edit = receipt("a", "1", "2") if name == "edit_file" and status == "applied" else None
+        return ev.ToolDone(ToolCall("1", name, arguments or None), status, "", receipt=ran or edit)  # type: ignore[arg-type]
+
+    gone, found = tool("read_file", "error", path="a"), tool("read_file", "applied", path="a")
+    other = tool("read_file", "applied", path="b")
+    wrong, edited = tool("edit_file", "error", path="a", old="x"), tool("edit_file", "applied", path="a", old="y")
+    written = tool("write_file", "error", path="a")
+    torn, mended = tool("write_file", "error"), tool("write_file", "applied", path="b")
+    red, green = tool("run_command", "applied", 1, argv=["make"]), tool("run_command", "applied", 0, argv=["make"])
+    check = ev.CheckDone(("make",), 0, "", 0.1)
+    no = ev.ToolDone(ToolCall("1", "write_file", {"path": "a"}), "refused", "no", denied="person")
+    assert failed([gone, other]) == [gone]
+    assert failed([gone, gone, found]) == []
+    assert failed([found, gone]) == [gone]
+    assert failed([wrong, written, edited]) == [], "an edit makes good what failed on the same file"
+    assert failed([torn]) == [torn]
+    assert failed([torn, mended]) == []
+    assert failed([red]) == [red]
+    assert failed([red, green]) == []
+    assert failed([red, gone, check]) == [gone], "a passed check makes good what commands said before it"
+    assert failed([no]) == [], "a refusal of the person's is told as one"
+    assert failed([replace(no, denied="")]) == [replace(no, denied="")], "one of the product's is a failure"
+    assert failed([replace(written, note="stopped")]) == [], "the person knows what they stopped"
+    assert exit_code([red, gone, ev.RunEnded(StopReason.COMPLETED)]) == 0
 
 
 def test_undo_is_told_in_one_line_and_counted_back() -> None:

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.core.endings import StopReason
-from tui_agent.core.guards import Key, batch_signature, repeat_verdict, signature, verdict_on_done
-from tui_agent.core.types import ToolCall
+from tui_agent.core.guards import Key, batch_signature, refusal, repeat_verdict, signature, verdict_on_done
+from tui_agent.core.types import ApprovalRequest, Decision, PolicyRequest, RunArgv, ToolCall, Verdict
 
 WINDOW = 5
 
@@ -58,3 +58,14 @@ def test_what_may_be_called_done() -> None:
     assert reason is None
     assert "`make check` failed" in text
     assert verdict_on_done("make check", "failed", edited=True, rounds_left=0)[0] is StopReason.UNVERIFIED
+
+
+def test_a_denial_names_the_commands_that_need_no_approval() -> None:
+    request = ApprovalRequest(
+        "r", ToolCall("c", "run_command", {}), RunArgv(("rm",), 1.0), PolicyRequest("run_command", "run"), "run  rm"
+    )
+    verdict = Verdict("deny", "table: run = deny", "run", ("git diff", "ls"))
+    outcome, who = refusal(request, verdict, Decision("r", "yes"))
+    assert outcome is not None
+    assert outcome.text.endswith("Do not try it again. Commands that need no approval: git diff, ls.")
+    assert (who, outcome.note) == ("policy", "table: run = deny")

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from tui_agent.core import events as ev
 from tui_agent.core.endings import StopReason
-from tui_agent.core.log import FileLog, decode, digest_of, encode, load
+from tui_agent.core.log import DAMAGED, FileLog, decode, digest_of, encode, load
+from tui_agent.core.receipt import Receipt
+from tui_agent.core.secrets import Secrets
 from tui_agent.core.types import (
     AssistantMessage,
     Author,
     ProviderError,
-    Receipt,
     ToolCall,
     Usage,
     WriteBytes,
@@ -52,6 +53,16 @@ SAMPLES = [
         ("make", "check"), 0, "", 1.5, receipt=Receipt("r2", "check", "check", {"argv": ["make"]}, exit_code=0)
     ),
     ev.Undone(2, (Receipt("r3", "r3", "undo", {"path": "a"}, "a", "bb", "aa"),), ("a", "b"), ("c",), redo=True),
+    ev.ModeChosen("plan", "only looks"),
+    ev.Named("a name"),
+    ev.Rewound(2, ("a.py",)),
+    ev.Instructed("ab" * 32, 1800, 900),
+    ev.Marked((3, 5), "short", "room", 1200),
+    ev.Compacted("- did this", (1, 7), "tests", "room", 9000, 800, Usage(9000, 300), 0.02),
+    ev.Expanded(12, 9000),
+    ev.Overflowed(40_000),
+    ev.BudgetSet(50_000),
+    ev.SearchSet("ddg"),
     ev.Notice("word", "model"),
     ev.ProviderFailed(ProviderError("rate_limit", "slow down", retryable=True, retry_after=18.0, status=429)),
     ev.RunEnded(StopReason.VERIFIED, "the check passed", 7, "passed"),
@@ -118,7 +129,7 @@ def test_torn_tail_is_set_aside_and_never_fuses(tmp_path: Path) -> None:
         with path.open("ab") as f:
             f.write(b'{"seq":99,"type":"user","te')
         log = FileLog(path)
-        assert log.problems == ("1 incomplete record at the end was dropped",)
+        assert log.damage == "1 incomplete record at the end was dropped"
         log.append(ev.UserSaid("on"))
     assert all(json.loads(line) for line in path.read_bytes().splitlines())
     assert path.with_suffix(".rej").read_bytes().count(b'"te\n') == 3
@@ -132,7 +143,8 @@ def test_damage_in_the_middle_is_skipped_and_reported(tmp_path: Path) -> None:
     lines[5] = b'{"seq":5,"type":"checkpoint","text":7}\n'
     path.write_bytes(b"".join(lines))
     loaded = load(path)
-    assert len(loaded.events) == len(SAMPLES) - 2
+    kept = [DAMAGED if number in {3, 5} else event for number, event in enumerate(SAMPLES)]
+    assert loaded.events == tuple(kept), "decisions name messages by the numbers of their events"
     assert loaded.problems[0] == "line 4 is damaged and was skipped"
     assert loaded.problems[1] == "line 6 is damaged and was skipped (text: expected str, not int)"
 
@@ -193,7 +205,7 @@ KEY = 'sk-"quoted"\\é-1234567890'
 
 
 def test_a_key_is_never_written_wherever_it_came_from(tmp_path: Path) -> None:
-    log = FileLog(tmp_path / "log.jsonl", hidden=(KEY, "short", "", f"{KEY}-longer"))
+    log = FileLog(tmp_path / "log.jsonl", hidden=Secrets((KEY, "short", "", f"{KEY}-longer")))
     done = ev.ToolDone(
         ToolCall("c1", "read_file", {"path": KEY, KEY: [KEY]}, raw=KEY), "applied", f"A={KEY}\nB={KEY}-longer"
     )

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -20,7 +19,6 @@ from tui_agent.core.types import (
     Author,
     ConfigError,
     Decision,
-    FileChange,
     Model,
     ProviderError,
     ReplyEnd,
@@ -30,6 +28,7 @@ from tui_agent.core.types import (
     UserMessage,
     WriteBytes,
 )
+from tui_agent.oneshot import answer
 from tui_agent.providers.scripted import from_function, scripted
 
 
@@ -45,8 +44,8 @@ def write(path: str = "a.py", content: str = "x") -> dict[str, Any]:
     return {"calls": [call("write_file", path=path, content=content)]}
 
 
-async def events_of(agent: Agent, task: str = "do it", history: Any = ()) -> list[ev.Event]:
-    async with aclosing(run(task, agent, history)) as stream:
+async def events_of(agent: Agent, task: str = "do it") -> list[ev.Event]:
+    async with aclosing(run(task, agent)) as stream:
         return [event async for event in stream]
 
 
@@ -60,14 +59,14 @@ def tool_texts(events: list[Any]) -> list[str]:
     return [e.text for e in events if isinstance(e, ev.ToolDone)]
 
 
-def passing(seen: list[str] | None = None, code: int | None = 0) -> Check:
+def passing(seen: list[str] | None = None, code: int | None = 0, **kw: Any) -> Check:
     async def go(emit: Any) -> ev.CheckDone:
         emit("...\n")
         if seen is not None:
             seen.append("ran")
         return ev.CheckDone(("make", "check"), code, "" if code == 0 else "1 failed", 0.1)
 
-    return Check(("make", "check"), go)
+    return Check(("make", "check"), go, **kw)
 
 
 async def test_read_then_answer_is_completed() -> None:
@@ -157,6 +156,29 @@ async def test_stop_in_a_question_ends_the_run_with_a_valid_history() -> None:
     assert_answered(fold.history(events))
 
 
+async def test_after_a_stop_nothing_starts_that_the_person_did_not_approve() -> None:
+    ran: list[str] = []
+    calls = [write("a.py"), read("a.py"), write("b.py"), read("b.py"), write("c.py")]
+    tools = FakeTools({"a.py": b"1", "b.py": b"1"})
+    reply = {"calls": [one["calls"][0] for one in calls]}
+    person = Person(["yes", "stop", "stop"])
+    events = await events_of(Agent(scripted([reply]), tools, person, check=passing(ran)))
+    assert tools.committed == ["edit  a.py"], "the one that got its own yes"
+    assert tool_texts(events)[1] == "not carried out: the run was stopped before it"
+    assert ran == [], "and no program is started"
+    assert ended(events).reason is StopReason.STOPPED
+    assert_answered(fold.history(events))
+
+
+async def test_after_the_last_denial_nothing_of_the_batch_starts() -> None:
+    tools = FakeTools()
+    reply = {"calls": [write("a.py")["calls"][0], write("b.py")["calls"][0]]}
+    person = Person(["no", "yes"])
+    events = await events_of(Agent(scripted([reply]), tools, person, on_reject="stop"))
+    assert tools.files == {}
+    assert ended(events).reason is StopReason.DENIED
+
+
 def assert_answered(history: Any) -> None:
     for i, message in enumerate(history):
         if isinstance(message, AssistantMessage):
@@ -175,10 +197,16 @@ async def test_a_denied_action_is_told_then_refused_unasked_then_ends_the_run(de
     assert fold.exit_code(events) == 3
 
 
-async def test_on_reject_stop_ends_the_run_at_once() -> None:
-    events = await events_of(Agent(scripted([write()] * 2), FakeTools(), Person(["no"]), on_reject="stop"))
-    assert ended(events).reason is StopReason.DENIED
+@pytest.mark.parametrize("denier", ["policy", "person"])
+@pytest.mark.parametrize("setting", ["policy", "person"])
+async def test_a_setting_ends_the_run_at_the_first_denial_of_its_kind(denier: str, setting: str) -> None:
+    tools = FakeTools(deny=frozenset({"write_file"} if denier == "policy" else ()))
+    stops: dict[str, Any] = {"on_deny" if setting == "policy" else "on_reject": "stop"}
+    events = await events_of(Agent(scripted([write(), {"text": "ok"}]), tools, Person(["no"]), **stops))
+    assert ended(events).reason is (StopReason.DENIED if denier == setting else StopReason.COMPLETED)
     assert len(tool_texts(events)) == 1
+    assert fold.exit_code(events) == 3
+    assert_answered(fold.history(events))
 
 
 async def test_a_skipped_action_may_be_asked_again() -> None:
@@ -322,6 +350,22 @@ async def test_a_cut_reply_runs_nothing() -> None:
     assert any(isinstance(e, ev.Notice) and "cut by the length limit" in e.text for e in events)
 
 
+async def test_an_answer_that_was_cut_goes_on_where_it_broke_off_and_is_one() -> None:
+    parts = [("The answer ", "length"), ("is ", "length"), ("four.", "stop")]
+
+    async def stream(request: Request):
+        text, finish = parts[len([m for m in request.messages if isinstance(m, AssistantMessage)])]
+        yield TextDelta(text)
+        yield ReplyEnd(finish)
+
+    events = await events_of(Agent(Model(Author("x", "y", "z"), stream), FakeTools()))
+    assert ended(events).reason is StopReason.COMPLETED
+    told = [e.text for e in events if isinstance(e, ev.Notice) and e.audience == "model"]
+    assert len(told) == 2
+    assert all("Go on exactly where it broke off" in text for text in told)
+    assert answer([e for e in events if is_durable(e)]) == "The answer is four."
+
+
 async def test_empty_answer_has_its_placeholder() -> None:
     events = await events_of(Agent(scripted([{"text": ""}]), FakeTools()))
     assert ended(events).detail == "(empty response from model)"
@@ -332,142 +376,13 @@ async def test_a_blank_task_is_refused() -> None:
         await events_of(Agent(scripted([]), FakeTools()), "  ")
 
 
-# ------------------------------------------------------------------ check
-
-
-async def test_a_passing_check_verifies() -> None:
-    ran: list[str] = []
-    events = await events_of(Agent(scripted([write(), {"text": "done"}]), FakeTools(), Person(), check=passing(ran)))
-    assert ended(events).reason is StopReason.VERIFIED
-    assert ran == ["ran"]
-    assert fold.exit_code(events) == 0
-
-
-async def test_no_edit_runs_no_check() -> None:
-    ran: list[str] = []
-    events = await events_of(Agent(scripted([read(), {"text": "done"}]), FakeTools({"a.py": b""}), check=passing(ran)))
-    assert ended(events).reason is StopReason.COMPLETED
-    assert ran == []
-
-
-async def test_a_failing_check_is_told_and_ends_unverified() -> None:
-    seen: list[Request] = []
-    replies = [write(), *[{"text": f"done {n}"} for n in range(5)]]
-    agent = Agent(scripted(replies, seen=seen), FakeTools(), Person(), check=passing(code=1))
-    events = await events_of(agent)
-    assert ended(events).reason is StopReason.UNVERIFIED
-    assert ended(events).check == "failed"
-    assert fold.exit_code(events) == 2
-    told = [m.text for m in seen[1].messages if isinstance(m, UserMessage)]
-    assert any("check FAILED (exit 1)" in t and "1 failed" in t for t in told)
-    assert sum(isinstance(e, ev.Notice) and e.text.startswith("NOT VERIFIED") for e in events) == 3
-
-
-async def test_a_check_that_fails_first_and_passes_later_is_verified_and_exits_0() -> None:
-    codes = [1, 0]
-
-    async def go(_emit: Any) -> ev.CheckDone:
-        return ev.CheckDone(("make", "check"), codes.pop(0), "", 0.1)
-
-    replies = [write(content="1"), write(content="2"), {"text": "done"}]
-    events = await events_of(Agent(scripted(replies), FakeTools(), Person(), check=Check(("make", "check"), go)))
-    assert ended(events).reason is StopReason.VERIFIED
-    assert fold.exit_code(events) == 0
-
-
-async def test_running_the_check_command_counts_as_the_check() -> None:
-    replies = [write(), {"calls": [call("run_command", argv=["make", "check"])]}, {"text": "done"}]
-    events = await events_of(Agent(scripted(replies), FakeTools(), Person(), check=passing(code=1)))
-    assert ended(events).reason is StopReason.VERIFIED
-
-
-async def test_the_check_asks_when_nobody_saw_the_edit() -> None:
-    ran: list[str] = []
-    person = Person(["yes", "no"], by="flag")
-    events = await events_of(Agent(scripted([write(), {"text": "done"}]), FakeTools(), person, check=passing(ran)))
-    assert ran == []
-    assert ended(events).reason is StopReason.UNVERIFIED
-    assert ended(events).check == "not run"
-    assert fold.exit_code(events) == 2
-
-
-# ------------------------------------------------------------------ interrupts
-
-
-async def test_cancel_during_the_stream_keeps_the_text_and_closes_the_provider() -> None:
-    closed = asyncio.Event()
-
-    async def stream(_request: Request):
-        try:
-            yield TextDelta("partial ")
-            await asyncio.sleep(60)
-        finally:
-            closed.set()
-
-    log = MemoryLog()
-    agent = Agent(Model(Author("x", "y", "z"), stream), FakeTools(), log=log)
-    await interrupt(agent, TextDelta)
-    assert closed.is_set()
-    assert ended(log.events).reason is StopReason.STOPPED
-    assert fold.history(log.events) == (
-        UserMessage("do it"),
-        AssistantMessage("partial ", author=Author("x", "y", "z")),
-    )
-
-
-async def interrupt(agent: Agent, after: type) -> None:
-    reached = asyncio.Event()
-
-    async def drive() -> None:
-        async with aclosing(run("do it", agent)) as stream:
-            async for event in stream:
-                if isinstance(event, after):
-                    reached.set()
-
-    task = asyncio.create_task(drive())
-    await asyncio.wait_for(reached.wait(), 5)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
-async def test_cancel_during_a_command_answers_its_call() -> None:
-    log = MemoryLog()
-    tools = FakeTools(hang=asyncio.Event())
-    agent = Agent(scripted([{"calls": [call("run_command", argv=["sleep"])]}]), tools, Person(), log=log)
-    await interrupt(agent, ev.CommandOutput)
-    assert ended(log.events).reason is StopReason.STOPPED
-    assert_answered(fold.history(log.events))
-    assert fold.history(log.events)[-1].text.startswith("interrupted")
-
-
-async def test_cancel_during_a_question_writes_nothing() -> None:
-    log, tools = MemoryLog(), FakeTools()
-
-    async def never(_batch: Any) -> Any:
-        await asyncio.sleep(60)
-
-    await interrupt(Agent(scripted([write()]), tools, never, log=log), ev.Asked)
-    assert tools.files == {}
-    assert_answered(fold.history(log.events))
-
-
-async def test_leaving_the_iterator_early_also_closes_the_run() -> None:
-    log = MemoryLog()
-    async with aclosing(run("do it", Agent(scripted([{"text": "a b c d"}]), FakeTools(), log=log))) as stream:
-        async for event in stream:
-            if isinstance(event, TextDelta):
-                break
-    assert ended(log.events).reason is StopReason.STOPPED
-
-
 async def test_the_model_sees_what_happened_before() -> None:
     def answer(request: Request) -> str:
         return " | ".join(m.text for m in request.messages)
 
     agent = Agent(from_function(answer), FakeTools())
-    first = await events_of(agent, "one")
-    second = await events_of(agent, "two", fold.history(first))
+    await events_of(agent, "one")
+    second = await events_of(agent, "two")
     assert fold.history(second)[-1].text == "one | one | two"
 
 
@@ -502,41 +417,8 @@ async def test_an_edited_proposal_is_asked_and_answered_under_its_own_id() -> No
     assert [e.summary for e in events if isinstance(e, (ev.ToolStarted, ev.ToolDone))] == ["edit  mine"] * 2
 
 
-# ------------------------------------------------------------------ what commands change
-
-
-class Shell(FakeTools):
-    """Its commands change a file, and leave that in their receipts."""
-
-    async def commit(self, request: Any, decision: Any, emit: Any) -> Any:
-        outcome = await super().commit(request, decision, emit)
-        if outcome.receipt is not None and outcome.receipt.exit_code is not None:
-            change = FileChange("a.py", "1", "2")
-            return replace(outcome, receipt=replace(outcome.receipt, changed=(change,)))
-        return outcome
-
-
-async def test_a_command_that_changes_a_file_is_an_edit() -> None:
-    ran: list[str] = []
-    command = {"calls": [call("run_command", argv=["sed", "-i"])]}
-    events = await events_of(Agent(scripted([command, {"text": "ok"}]), Shell(), Person(), check=passing(ran)))
-    assert any(isinstance(e, ev.Asked) and e.tool == "check" for e in events), "nobody saw what it wrote"
-    assert ran == ["ran"]
-    assert ended(events).reason is StopReason.VERIFIED
-
-
-async def test_a_check_is_stale_after_a_command_changed_a_file() -> None:
-    codes = [0, 1, 1, 1, 1]
-
-    async def go(_emit: Any) -> ev.CheckDone:
-        return ev.CheckDone(("make", "check"), codes.pop(0), "", 0.1)
-
-    check = Check(("make", "check"), go, asks="never")
-    replies = [
-        write(),
-        {"calls": [call("run_command", argv=["sed", "-i"])]},
-        *[{"text": f"done {n}"} for n in range(5)],
-    ]
-    events = await events_of(Agent(scripted(replies), Shell(), Person(), check=check))
-    assert ended(events).reason is StopReason.UNVERIFIED
-    assert ended(events).check == "failed"
+async def test_what_was_skipped_may_be_asked_again_at_once_and_never_counts_as_a_repeat() -> None:
+    person = Person(["skip"])
+    events = await events_of(Agent(scripted([write()] * 4 + [{"text": "ok"}]), FakeTools(), person))
+    assert len(person.asked) == 4
+    assert ended(events).reason is StopReason.COMPLETED

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
-from tests.core.test_loop import call, ended, events_of, passing, read, write
+from tests.core.test_loop import assert_answered, call, ended, events_of, passing, read, write
 from tests.fakes import FakeTools, Person
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.endings import Limits, StopReason
-from tui_agent.core.loop import Agent
+from tui_agent.core.endings import UNANSWERED, Limits, StopReason
+from tui_agent.core.loop import ONLY_STEP, WARNINGS, WEAKENED, Agent
+from tui_agent.core.receipt import FileChange
 from tui_agent.core.types import (
     Author,
+    ConfigError,
     Model,
     ProviderError,
     ReplyEnd,
@@ -64,12 +68,34 @@ async def test_every_run_ends_once_for_a_reason_that_transcript_and_exit_code_te
     events = await events_of(how)
     assert ended(events).reason is reason
     assert fold.exit_code(events) == code
+    assert_answered(fold.history(events))
+
+
+@pytest.mark.parametrize("finish", UNANSWERED)
+async def test_what_was_filtered_or_refused_is_no_answer(finish: str) -> None:
+    """Not completed, whatever was said; and nothing of a reply in JSON that was cut by a filter is done."""
+    for text in ("Half an answ", "", '{"tool": "write_file", "path": "a.py", "content": "x"}'):
+        tools = FakeTools({"a.py": b"hi"})
+        events = await events_of(agent([{"text": text, "finish": finish}], tools))
+        assert (ended(events).reason, ended(events).detail) == (StopReason.FAILED, UNANSWERED[finish])
+        assert fold.exit_code(events) == 1
+        assert tools.files == {"a.py": b"hi"}
 
 
 def test_the_transcript_has_another_word_for_each_reason() -> None:
     labels = {note_of(ev.RunEnded(reason, "")).label for reason in StopReason}
     assert len(labels) == len(StopReason)
     assert all(labels)
+
+
+@pytest.mark.parametrize("usage", [None, {"input_tokens": None, "output_tokens": 7}])
+async def test_where_the_server_tells_no_tokens_the_limit_counts_an_estimate_and_says_so(usage: Any) -> None:
+    replies = [read(str(n)) | ({"usage": usage} if usage else {}) for n in range(9)]
+    events = await events_of(agent(replies, system="x" * 400, limits=Limits(max_tokens=150)))
+    assert ended(events).reason is StopReason.TOKEN_LIMIT
+    assert ended(events).detail.startswith("~")
+    assert 1 <= ended(events).steps <= 3
+    assert fold.totals(events).usage.input_tokens is None  # an estimate is never told as a number that was counted
 
 
 async def test_the_last_steps_are_announced_and_the_last_call_has_no_tools() -> None:
@@ -86,17 +112,33 @@ async def test_the_last_steps_are_announced_and_the_last_call_has_no_tools() -> 
     assert ended(events).steps == 6
 
 
-async def test_the_only_step_has_no_tools_and_no_warning() -> None:
+@pytest.mark.parametrize("steps", range(1, 5))
+async def test_however_few_steps_there_are_each_of_the_last_is_announced(steps: int) -> None:
     seen: list[Request] = []
-    await events_of(Agent(scripted([{"text": "x"}], seen=seen), FakeTools(), limits=Limits(max_steps=1)))
-    assert [r.tools for r in seen] == [()]
-    assert seen[0].messages == (UserMessage("do it"),)
+    replies = [read(str(n)) for n in range(steps - 1)] + [{"text": "summary"}]
+    await events_of(Agent(scripted(replies, seen=seen), FakeTools(), limits=Limits(max_steps=steps)))
+    told = [m.text for m in seen[-1].messages if isinstance(m, UserMessage)][1:]
+    assert told == ([ONLY_STEP] if steps == 1 else [WARNINGS[n] for n in (2, 1, 0)][-steps:])
+    assert seen[-1].tools == ()
 
 
-@pytest.mark.parametrize("name", ["max_identical", "repeat_window"])
-def test_the_limits_of_repeats_must_be_positive(name: str) -> None:
-    with pytest.raises(Exception, match=f"limits.{name} must be positive"):
-        Limits(**{name: 0})
+BOUNDS = {f.name: f for f in fields(Limits)}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, True, "3", 0.5, None, [1]], ids=repr)
+def test_what_is_no_bound_is_refused_with_its_name(name: str, value: Any) -> None:
+    unbounded = value is None and BOUNDS[name].default is None
+    if unbounded or (value == 0.5 and name in {"max_cost", "command_timeout"}):
+        assert getattr(Limits(**{name: value}), name) is value
+        return
+    with pytest.raises(ConfigError, match=f"limits.{name} must be"):
+        Limits(**{name: value})
+
+
+def test_the_first_of_an_action_is_no_repeat() -> None:
+    with pytest.raises(ConfigError, match="limits.max_identical must be 2 or more"):
+        Limits(max_identical=1)
 
 
 async def test_the_limit_of_identical_actions_is_a_setting() -> None:
@@ -152,7 +194,7 @@ async def test_an_edit_between_reads_waits_for_the_first_and_holds_up_the_second
 
 
 async def test_stopping_ends_all_reads_and_answers_them() -> None:
-    from tests.core.test_loop import assert_answered, interrupt
+    from tests.core.test_loop_stopping import interrupt
     from tui_agent.core.log import MemoryLog
 
     log, tools = MemoryLog(), Slow(4)  # never enough: all wait
@@ -171,6 +213,48 @@ async def test_a_passing_check_is_no_proof_that_what_was_asked_for_was_done() ->
     assert ended(events).reason is StopReason.UNVERIFIED
     assert "total" in ended(events).detail
     assert sum(isinstance(e, ev.Notice) and e.text.startswith("NOT VERIFIED") for e in events) == 3
+
+
+@pytest.mark.parametrize("task", ["do it", "set x in a.py", "make it nicer"])
+async def test_work_that_was_undone_again_is_never_verified(task: str) -> None:
+    back = [write("a.py", "x"), write("n", "1"), write("a.py", "hi")]
+    for replies in ([back[0], back[2]], [write("a.py", "hi")]):
+        ran = [*replies, *[{"text": f"done {n}"} for n in range(5)]]
+        events = await events_of(agent(ran, FakeTools({"a.py": b"hi"}), check=passing()), task)
+        assert ended(events).reason is not StopReason.VERIFIED
+        assert fold.changes(events) == {}
+    events = await events_of(agent([*back, {"text": "done"}], FakeTools({"a.py": b"hi"}), check=passing()), "do it")
+    assert ended(events).reason is StopReason.VERIFIED
+
+
+@pytest.mark.parametrize(
+    ("change", "verified"),
+    [
+        (((None, "h"), ("h", None)), False),
+        ((("h", "i"), ("i", "h")), False),
+        ((("git:1", "i"), ("i", "git:1")), False),
+        ((("", "i"), ("i", "")), True),
+        ((("h", "i"),), True),
+    ],
+    ids=str,
+)
+async def test_nor_is_what_commands_took_back(change: Any, verified: bool) -> None:
+    class Shell(FakeTools):
+        async def commit(self, request: Any, decision: Any, emit: Any) -> Any:
+            outcome = await super().commit(request, decision, emit)
+            left = FileChange("g", *change[len(self.committed) - 1])
+            return replace(outcome, receipt=replace(outcome.receipt, changed=(left,)))
+
+    runs = [{"calls": [call("run_command", argv=["x", str(n)])]} for n in range(len(change))]
+    how = agent([*runs, *[{"text": f"{n}"} for n in range(5)]], Shell(), check=passing(), content=lambda _: b"now")
+    assert (ended(await events_of(how)).reason is StopReason.VERIFIED) is verified
+
+
+async def test_a_run_that_changed_what_the_check_does_says_so() -> None:
+    replies = [write("Makefile", "check:\n\ttrue\n"), {"text": "done"}]
+    events = await events_of(agent(replies, check=passing()))
+    assert ended(events).reason is StopReason.VERIFIED
+    assert [e.text for e in events if isinstance(e, ev.Notice)] == [f"look at it: Makefile{WEAKENED}"]
 
 
 async def test_what_is_missing_may_follow() -> None:
@@ -193,6 +277,14 @@ async def test_a_claim_with_its_receipt_is_not_marked() -> None:
     assert not [e for e in events if isinstance(e, ev.Notice)]
 
 
+async def test_an_answer_that_is_sent_back_has_its_claims_marked_too() -> None:
+    replies = [write("a.py"), {"text": "Changed b.py, all tests pass."}, *[{"text": f"{n}"} for n in range(4)]]
+    events = await events_of(agent(replies, check=passing(code=1)))
+    told = [(e.audience, e.text.partition(" ")[0]) for e in events if isinstance(e, ev.Notice)]
+    assert told[:3] == [("person", "not"), ("person", "not"), ("model", "NOT")]
+    assert ended(events).reason is StopReason.UNVERIFIED
+
+
 # ------------------------------------------------------------------ a check that was found
 
 
@@ -206,8 +298,11 @@ def proposed(person: Person, code: int = 0) -> tuple[Agent, list[Any]]:
 
 
 async def test_a_proposed_check_that_is_refused_is_not_asked_again() -> None:
-    how, heard = proposed(Person(["yes", "no", "yes"]))
+    how, heard = proposed(Person(["yes", "no:too slow", "yes"]))
     events = await events_of(how)
+    assert [e.text for e in events if isinstance(e, ev.Notice)] == [
+        "the check was not run: make check (user: too slow)"
+    ]
     assert [h.answer for h in heard] == ["no"]
     assert not [e for e in events if isinstance(e, ev.CheckDone)]
     assert ended(events).reason is StopReason.UNVERIFIED

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tui_agent.core.policy import DEFAULT, ROWS, Policy, always_rule, classify, decide
-from tui_agent.core.programs import OPTIONS, TOOLS
+from tui_agent.core import programs
+from tui_agent.core.patterns import always_rule, always_rules
+from tui_agent.core.policy import DEFAULT, ROWS, Policy, decide
+from tui_agent.core.programs import OPTIONS, TOOLS, classify
 from tui_agent.core.shell import needs_shell, split
 from tui_agent.core.types import ConfigError, Permission, PermissionClass, PolicyRequest, Verdict
 
@@ -55,13 +57,13 @@ REQUESTS: dict[PermissionClass, PolicyRequest] = {
 @pytest.mark.parametrize("permission", ["allow", "ask", "deny"])
 @pytest.mark.parametrize("name", ROWS)
 def test_each_row_decides_its_class(name: PermissionClass, permission: Permission) -> None:
-    verdict = decide(REQUESTS[name], row(OPEN, **{name: permission}))
+    verdict = replace(decide(REQUESTS[name], row(OPEN, **{name: permission})), instead=(), missed="")
     assert verdict == Verdict(permission, f"table: {name} = {permission}", name)
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_without_a_person_ask_is_deny(name: PermissionClass) -> None:
-    verdict = decide(REQUESTS[name], row(replace(OPEN, interactive=False), **{name: "ask"}))
+    verdict = replace(decide(REQUESTS[name], row(replace(OPEN, interactive=False), **{name: "ask"})), instead=())
     assert verdict == Verdict("deny", f"nobody to ask: table: {name} = ask", name)
 
 
@@ -74,6 +76,9 @@ def test_without_a_person_ask_is_deny(name: PermissionClass) -> None:
         ("git push", {"network": "deny"}, "table: network = deny"),
         ("git stash push", {"network": "deny"}, "table: git = allow"),
         ("git -C x push", {"network": "deny"}, "table: network = deny"),
+        ("git st", {"shell": "ask"}, "table: git = allow"),
+        ("git help", {"shell": "deny", "git": "ask"}, "table: git = ask"),
+        ("ls; git st", {"shell": "allow", "git": "deny"}, "table: git = deny (git)"),
         ("npm install", {"network": "deny"}, "table: network = deny"),
         ("npm --quiet install", {"network": "deny"}, "table: network = deny"),
         ("npm run x", {"network": "deny"}, "table: run = allow"),
@@ -100,6 +105,17 @@ def test_a_command_falls_under_the_strictest_of_its_rows(text: str, rows: dict[s
         (["sed", "--in-place=x", "p"], "write"),
         (["docker", "ps"], "run"),
         (["docker", "pull"], "network"),
+        (["docker", "--context", "x", "image", "pull", "y"], "network"),
+        (["podman", "compose", "pull"], "network"),
+        (["docker", "build", "."], "run"),
+        (["go", "mod", "tidy"], "run"),
+        (["uv", "pip", "list"], "run"),
+        (["uv", "pip", "install", "x"], "network"),
+        (["docker", "container", "ls"], "run"),
+        (["go", "mod", "download"], "network"),
+        (["go", "run", "mod"], "run"),
+        (["bundle", "install"], "network"),
+        (["sed", "--in-pl", "s/a/b/", "x"], "write"),
         (["cargo", "+nightly", "install", "x"], "network"),
         (["unheard-of"], "run"),
         ([], "run"),
@@ -274,12 +290,24 @@ def test_auto_keeps_floors_deny_patterns_and_the_trust_question() -> None:
     assert answer("cat x", replace(policy, trusted=False)) == "ask"
 
 
+def test_in_auto_the_question_says_which_floor_asks() -> None:
+    policy = replace(DEFAULT, auto=True, sandbox=True)
+    assert decide(command("sudo ls"), policy).missed == "mode AUTO does not cover it: sudo"
+    assert decide(write("x", "a hard link"), policy).missed == "mode AUTO does not cover it: a hard link"
+    assert decide(command("sudo ls"), replace(policy, auto=False)).missed == ""
+
+
 # ------------------------------------------------------------------ always
 
 NO_RULE = r"""
 ls; ls ¦ A=1 ls ¦ ls > x ¦ sh -c ls ¦ bash x.sh ¦ env ls ¦ env ¦ nice ls ¦ xargs ls ¦ find . ¦ sudo ls ¦ python x.py ¦ python3.12 -m x
 node x.js ¦ perl -e 1 ¦ awk 1 x ¦ npm test ¦ pip list ¦ uv run x ¦ cargo build ¦ go build ¦ curl u ¦ ssh h ¦ docker ps ¦ gh pr list
+git branch -D x ¦ git branch -dr o/x ¦ git branch -v -D x ¦ git stash ¦ git stash drop ¦ git reflog expire --all ¦ git tag -d x ¦ pre-commit run
 git push ¦ git remote -v ¦ git -C x log ¦ git -c a=b log ¦ rm x ¦ touch x ¦ sed -i s/a/b/ x ¦ ./run ¦ /bin/ls ¦ ls 'a ¦ ls a\u200bb ¦ git
+git st ¦ git svn clone x ¦ git lfs pull ¦ git send-email ¦ git p4 sync ¦ git submodule foreach x
+git bisect run rm ¦ git rebase -x cmd ¦ git rebase ¦ git config x y ¦ git grep -Orm ¦ prlimit rm x ¦ setpriv rm ¦ vim -c '!x' ¦ make rm
+julia x.jl ¦ java -jar x ¦ ts-node x ¦ runghc x ¦ python3-dbg x ¦ expect x ¦ dotnet run ¦ cabal install ¦ cpan x ¦ dpkg -i x ¦ tox
+kubectl delete pod ¦ aws s3 rm ¦ terraform apply ¦ svn up ¦ hg pull ¦ openssl s_client ¦ nobody-knows-this x ¦ time make ¦ make env
 """
 
 
@@ -288,12 +316,29 @@ def test_always_is_not_offered(text: str) -> None:
     assert always_rule(command(text)) is None
 
 
+@given(
+    st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters="-_."), min_size=1),
+    st.lists(st.text(max_size=5), max_size=3),
+)
+def test_always_is_offered_for_programs_of_a_table_only(name: str, rest: list[str]) -> None:
+    if always_rules(argv(name, *rest)):
+        assert name in programs.PLAIN | {"git"} | {words[0] for words in OPTIONS}
+
+
 def test_always_is_not_offered_for_tools_scripts_floors_and_line_ends() -> None:
-    assert always_rule(write("a.py")) is None
     assert always_rule(REQUESTS["mcp"]) is None
     assert always_rule(PolicyRequest("run_shell", "shell", command="ls")) is None
     assert always_rule(replace(command("ls"), floors=("x",))) is None
     assert always_rule(argv("grep", "a\nb")) is None
+
+
+def test_always_offers_the_exact_command_before_a_wider_rule() -> None:
+    exact, wide = always_rules(command("git diff --stat src"))
+    assert (exact.pattern, exact.matches, exact.refuses) == ("git diff --stat src", "git diff --stat src", "git diff")
+    assert (wide.pattern, wide.matches, wide.refuses) == ("git diff", "git diff --stat src", "git diff --output=x")
+    assert [rule.pattern for rule in always_rules(command("git diff"))] == ["git diff"]
+    assert [rule.pattern for rule in always_rules(command("ruff check ."))] == ["ruff check ."]
+    assert always_rules(command("npm test")) == ()
 
 
 def test_always_names_the_rule_and_what_it_matches() -> None:
@@ -314,12 +359,41 @@ PLAIN = st.text(st.sampled_from("abc-_.=/ '\"$;*~#:@"), min_size=1, max_size=8)
 )
 def test_always_matches_what_was_asked_and_not_its_counterexample(rest: tuple[str, ...], start: str) -> None:
     request = argv(*start.split(), *rest)
-    rule = always_rule(request)
-    if rule is not None:
+    for rule in always_rules(request):
         policy = replace(DEFAULT, allow=(rule.pattern,))
         assert decide(request, policy).rule == f"allow pattern: {rule.pattern}"
         assert decide(argv(*shlex.split(rule.matches)), policy).permission == "allow"
         assert decide(argv(*shlex.split(rule.refuses)), policy).permission == "ask"
+
+
+# ------------------------------------------------------------------ a denial names what is allowed
+
+
+def test_a_denied_command_is_told_with_the_commands_that_need_no_approval() -> None:
+    alone = replace(DEFAULT, interactive=False, allow=("make check", "git diff", "ls", "ruff check ."))
+    assert decide(command("rm x"), alone).instead == ("git diff", "ls", "make check", "ruff check .")
+    assert decide(command("ls | wc"), alone).instead == decide(command("rm x"), alone).instead
+    # only what holds now
+    assert decide(command("rm x"), replace(alone, trusted=False)).instead == ("ls",)
+    assert decide(command("rm x"), replace(alone, unseen_edits=True)).instead == ("git diff", "ls")
+    assert decide(command("rm x"), replace(alone, unsandboxed=("true",))).instead[-1] == "true"
+    for other in (write("a.py"), command("git diff"), command("")):
+        assert decide(other, alone).instead == ()
+
+
+def test_a_denied_command_is_not_told_that_its_like_needs_no_approval() -> None:
+    alone = replace(DEFAULT, interactive=False, allow=("touch", "git diff", "ls"), deny=("touch gen", "git diff --x"))
+    assert decide(argv("touch", "gen"), alone).instead == ("git diff", "ls")
+    assert decide(argv("git", "diff", "--x"), alone).instead == ("ls", "touch")
+    assert decide(argv("rm", "touch"), alone).instead == ("git diff", "ls", "touch")
+
+
+@given(st.sampled_from(["rm x", "curl u", "ls; id", "git push"]), st.booleans(), st.booleans(), st.booleans())
+def test_what_is_named_is_really_allowed(text: str, trusted: bool, unseen: bool, sandbox: bool) -> None:
+    policy = replace(DEFAULT, interactive=False, trusted=trusted, unseen_edits=unseen, sandbox=sandbox)
+    verdict = decide(command(text), policy)
+    assert verdict.permission == "deny"
+    assert all(decide(command(named), policy).permission == "allow" for named in verdict.instead)
 
 
 # ------------------------------------------------------------------ construction

@@ -12,6 +12,7 @@ import urllib.request
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,9 +33,12 @@ from tui_agent.core.types import (
     UserMessage,
 )
 from tui_agent.paths import Paths
+from tui_agent.protocols.prompts import json_prompt, verbs_prompt
 from tui_agent.providers import connect, inspect, list_models, verify
 from tui_agent.providers.network import Network
-from tui_agent.session import Session, Terms
+from tui_agent.session import SHELL, Session, Terms
+from tui_agent.tools.lookups import LOOKUPS
+from tui_agent.tools.registry import TOOLS
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDLESS = {"ignore_eos": True, "max_tokens": 3500}
@@ -194,6 +198,15 @@ async def test_the_json_protocol_ends_within_a_minute_and_never_as_verified(serv
     # the server holds the reply to the schema: what is not cut is always an action
     assert all(call.name and call.arguments is not None for call in calls)
     assert len({call.id for call in calls}) == len(calls)
+
+
+@pytest.mark.parametrize("prompt", [json_prompt, verbs_prompt])
+def test_a_prompt_with_every_tool_has_at_most_700_tokens_as_a_model_counts_them(prompt: Any, server: str) -> None:
+    everything = [tool.spec for name, tool in {**TOOLS, **LOOKUPS}.items() if name not in SHELL]
+    text = prompt(everything, Path("/home/ada/projects/a_shop_with_a_long_name"), ("make", "check"))
+    asked = urllib.request.Request(f"{server}/tokenize", json.dumps({"content": text}).encode())
+    with urllib.request.urlopen(asked, timeout=60) as response:
+        assert 0 < len(json.load(response)["tokens"]) <= 700
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,8 @@ import pytest
 
 from tests.installer import install, make_environment
 from tests.packaging.interpreters import VERSIONS, found
+from tests.packaging.terminal import CTRL_C, terminal
+from tui_agent.demo import TASK
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,21 +46,43 @@ class Installed:
 
     @property
     def env(self) -> dict[str, str]:
-        """The variables of that person: nothing leads to the checkout."""
-        return {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"}
+        """The variables of that person."""
+        return person(self.home)
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
         """Run something from the home folder, without a terminal."""
-        return subprocess.run(
-            argv,
-            cwd=self.home,
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
+        return run(argv, self.home)
+
+
+def person(home: Path, **more: str) -> dict[str, str]:
+    """The variables of somebody with this home: nothing leads to the checkout."""
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **more}
+
+
+def run(argv: Sequence[str | Path], home: Path, timeout: float = 100, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run something from a home folder, without a terminal; `more` are further variables."""
+    return subprocess.run(
+        argv,
+        cwd=home,
+        env=person(home, **more),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def play_the_screen(argv: Sequence[str], home: Path) -> None:
+    """Open the demo on the screen, wait for the composer with its task, and leave with Ctrl+C."""
+    with terminal(argv, home, person(home)) as screen:
+        screen.wait_for(TASK)
+        screen.press(CTRL_C)
+        screen.wait_for("Put away")
+        screen.press(CTRL_C)
+        screen.wait_for("again to quit")
+        screen.press(CTRL_C)
+        assert screen.wait_for_end() == 0, screen.text
 
 
 def build(tree: Path, target: Path) -> Built:

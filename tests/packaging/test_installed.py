@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 import tui_agent
-from tests.packaging.conftest import ROOT, Installed
-from tests.packaging.terminal import CTRL_C, terminal
-from tui_agent.demo import TASK
+from tests.packaging.conftest import ROOT, Installed, play_the_screen
 
 
 def where(installed: Installed, name: str) -> Path:
@@ -18,18 +16,6 @@ def where(installed: Installed, name: str) -> Path:
     done = installed.run(str(installed.python), "-c", code)
     assert done.returncode == 0, done.stderr
     return Path(done.stdout.strip())
-
-
-def play_the_screen(installed: Installed) -> None:
-    """Open the demo on the screen, wait for the composer with its task, and leave with Ctrl+C."""
-    with terminal([installed.script, "demo"], installed.home, installed.env) as screen:
-        screen.wait_for(TASK)
-        screen.press(CTRL_C)
-        screen.wait_for("Put away")
-        screen.press(CTRL_C)
-        screen.wait_for("again to quit")
-        screen.press(CTRL_C)
-        assert screen.wait_for_end() == 0, screen.text
 
 
 def test_it_finds_its_own_files_and_not_the_checkout(installed: Installed) -> None:
@@ -56,7 +42,7 @@ def test_the_demo_plays_as_text_without_a_terminal(installed: Installed) -> None
 
 @pytest.mark.pty
 def test_the_screen_opens_with_its_styles_and_closes(installed: Installed) -> None:
-    play_the_screen(installed)
+    play_the_screen([installed.script, "demo"], installed.home)
 
 
 def test_an_editable_install_uses_the_checkout(editable: Installed) -> None:
@@ -66,4 +52,4 @@ def test_an_editable_install_uses_the_checkout(editable: Installed) -> None:
 
 @pytest.mark.pty
 def test_the_screen_opens_from_an_editable_install(editable: Installed) -> None:
-    play_the_screen(editable)
+    play_the_screen([editable.script, "demo"], editable.home)

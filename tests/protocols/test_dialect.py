@@ -17,6 +17,7 @@ from tests.fakes import FakeTools, Person
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.endings import Limits, StopReason
+from tui_agent.core.log import MemoryLog, is_durable
 from tui_agent.core.loop import Agent, run
 from tui_agent.core.reply import identified
 from tui_agent.core.types import (
@@ -133,14 +134,33 @@ async def test_ids_of_calls_from_text_are_unique_in_the_session() -> None:
     assert all(ids)
 
 
+BROKEN = '{"tool": "read_file"'
+
+
 async def test_a_malformed_reply_is_told_as_a_result_and_limited() -> None:
-    events, seen = await play(speech("json"), "I will read it.", "Now I read it.", "Then I read it.")
+    events, seen = await play(speech("json"), BROKEN, f"Sure: {BROKEN}", BROKEN)
     assert end(events).reason is StopReason.INVALID
     first, told = seen[1].messages[-2:]
-    assert first == AssistantMessage("I will read it.")
+    assert first == AssistantMessage(BROKEN)
     assert told.text.startswith("Tool result:\nerror: the reply is not valid JSON")
     done = [e for e in events if isinstance(e, ev.ToolDone)]
     assert all(d.invalid and d.call.name == "" for d in done)
+
+
+@pytest.mark.parametrize(("protocol", "broken"), [("json", BROKEN), ("verbs", "WRITE a.py\nx")])
+async def test_the_same_unusable_reply_is_told_its_fault_each_time_and_is_no_repeat(protocol: str, broken: str) -> None:
+    events, _ = await play(speech(protocol), *[broken] * 5, limits=Limits(max_invalid=5))
+    assert end(events).reason is StopReason.INVALID
+    assert end(events).steps == 5
+    told = [e.text for e in events if isinstance(e, ev.ToolDone)]
+    assert len(set(told)) == 1
+    assert "REPEATED" not in told[0]
+
+
+async def test_an_unusable_reply_between_breaks_a_row_but_hides_no_alternation() -> None:
+    events, _ = await play(speech("json"), READ, BROKEN, READ, BROKEN, READ, limits=Limits(max_invalid=9))
+    assert [e.text for e in events if isinstance(e, ev.ToolDone)][2] == "hi"
+    assert end(events).reason is StopReason.REPEATED
 
 
 async def test_a_reply_that_was_cut_is_never_parsed_and_run() -> None:
@@ -157,7 +177,11 @@ async def test_a_reply_that_was_cut_is_never_parsed_and_run() -> None:
     agent = Agent(Model(Author("x", "y", "z"), stream), tools, Person(), dialect=speech("json"))
     events = [e async for e in run("do it", agent)]
     assert tools.files == {}
-    assert any(isinstance(e, ev.Notice) and "cut by the length limit" in e.text for e in events)
+    (told,) = [e for e in events if isinstance(e, ev.ToolDone)]
+    assert told.invalid
+    assert "cut by the length limit" in told.text
+    said = [e.message for e in events if isinstance(e, ev.AssistantSaid)]
+    assert [call.name for call in said[0].calls] == [""]  # so that nothing takes it for an answer
 
 
 async def test_the_limit_of_context_counts_what_is_sent() -> None:
@@ -187,7 +211,7 @@ async def test_a_summary_may_come_in_any_form(protocol: str, reply: str, text: s
     events, _ = await play(speech(protocol), first, reply, limits=Limits(max_steps=2))
     said = [e.message for e in events if isinstance(e, ev.AssistantSaid)][-1]
     assert (said.text, said.calls) == (text, ())
-    assert end(events).detail == ("2 steps used" if text else "(no summary from model)")
+    assert end(events).detail == ("all 2 steps used" if text else "(no summary from model)")
 
 
 # ------------------------------------------------------------------ auto
@@ -224,18 +248,17 @@ async def test_a_native_profile_takes_the_call_and_stays_native() -> None:
     assert seen[1].tools
 
 
-async def test_auto_goes_down_to_verbs_after_prose_and_forgets_the_repeats() -> None:
-    prose = "I would read a.py now."
+async def test_auto_goes_down_to_verbs_after_broken_actions_and_forgets_the_repeats() -> None:
     events, seen = await play(
-        speech("json", auto=True), prose, prose, "READ a.py", "DONE hi", limits=Limits(max_invalid=9)
+        speech("json", auto=True), BROKEN, BROKEN, "READ a.py", "DONE hi", limits=Limits(max_invalid=9)
     )
     assert [e.protocol for e in events if isinstance(e, ev.ProtocolChosen)] == ["verbs"]
     assert [e.text for e in events if isinstance(e, ev.ToolDone)][-1] == "hi"
-    assert seen[2].messages[-2] == AssistantMessage(prose)
+    assert seen[2].messages[-2] == AssistantMessage(BROKEN)
 
 
 async def test_a_fixed_protocol_never_changes() -> None:
-    events, _ = await play(speech("json"), *[f"prose {n}" for n in range(5)], limits=Limits(max_invalid=5))
+    events, _ = await play(speech("json"), *[f"{BROKEN} {n}" for n in range(5)], limits=Limits(max_invalid=5))
     assert not [e for e in events if isinstance(e, ev.ProtocolChosen)]
 
 
@@ -316,8 +339,9 @@ def test_any_reply_leaves_a_dialect(text: str, protocol: str, finish: Any) -> No
 async def test_a_session_goes_on_in_another_protocol_with_what_was_said_before() -> None:
     first, _ = await play(speech("json"), READ, "prose", '{"final": "hi"}')
     seen: list[Request] = []
-    agent = Agent(scripted([{"text": "again"}] * 9, seen=seen), FakeTools(), dialect=speech())
-    _ = [e async for e in run("and now?", agent, fold.history(first))]
+    before = [event for event in first if is_durable(event)]
+    agent = Agent(scripted([{"text": "again"}] * 9, seen=seen), FakeTools(), log=MemoryLog([*before]), dialect=speech())
+    _ = [e async for e in run("and now?", agent)]
     kinds = [type(m).__name__ for m in seen[0].messages]
     assert kinds == [
         "UserMessage",
@@ -329,8 +353,8 @@ async def test_a_session_goes_on_in_another_protocol_with_what_was_said_before()
         "UserMessage",
     ]
     verbs: list[Request] = []
-    agent = Agent(model(lambda *_: "DONE ok", verbs), FakeTools(), dialect=speech("verbs"))
-    _ = [e async for e in run("and now?", agent, fold.history(first))]
+    agent = Agent(model(lambda *_: "DONE ok", verbs), FakeTools(), log=MemoryLog([*before]), dialect=speech("verbs"))
+    _ = [e async for e in run("and now?", agent)]
     assert [m.text for m in verbs[0].messages][1:3] == ["READ a.py", "OBSERVATION:\nhi"]
     assert verbs[0].messages[-2] == AssistantMessage("DONE hi")
 

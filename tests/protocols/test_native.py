@@ -19,6 +19,7 @@ CALL = '{"name": "read_file", "arguments": {"path": "a.py"}}'
 GOOD = Reply(calls=(ToolCall("1", "read_file", {"path": "a"}),), finish="tool_calls")
 BAD = Reply(calls=(ToolCall("1", "read_file", None, "not JSON", "{"),), finish="tool_calls")
 PROSE = Reply("I read it.", finish="stop")
+BROKEN = Reply('{"tool": "read_file"', finish="stop")
 CUT = Reply(CALL, finish="length")
 REFUSED = Reply(error=ProviderError("bad_request", "qwen does not support tools"))
 FAILED = Reply(error=ProviderError("server", "502"))
@@ -115,9 +116,19 @@ def protocols(*replies: Reply) -> list[str]:
 
 
 def test_auto_steps_down_after_repeated_malformed_replies() -> None:
-    assert protocols(BAD, BAD, PROSE, PROSE, PROSE, PROSE, PROSE) == ["native", "json", "json", *["verbs"] * 4]
+    assert protocols(BAD, BAD, BROKEN, BROKEN, BROKEN) == ["native", "json", "json", "verbs", "verbs"]
     assert protocols(BAD, GOOD, BAD, GOOD, BAD) == ["native"] * 5
-    assert protocols(BAD, BAD, PROSE, FINAL, PROSE) == ["native", *["json"] * 4]
+    assert protocols(BAD, BAD, BROKEN, FINAL, BROKEN) == ["native", *["json"] * 4]
+
+
+def test_plain_words_say_nothing_about_the_protocol() -> None:
+    assert protocols(BAD, BAD, *[PROSE] * 5) == ["native", *["json"] * 6]
+    assert protocols(BAD, BAD, BROKEN, PROSE, BROKEN) == ["native", "json", "json", "json", "verbs"]
+    assert protocols(BAD, BAD, BROKEN, BROKEN, *[PROSE] * 3)[-1] == "verbs"
+
+
+def test_a_call_in_the_form_that_led_to_json_is_read_there() -> None:
+    assert protocols(TYPED, TYPED, TYPED, TYPED) == ["json"] * 4
 
 
 def test_auto_steps_down_at_once_when_native_calls_cannot_work() -> None:
@@ -136,7 +147,7 @@ def test_replies_that_say_nothing_about_the_protocol() -> None:
     assert json_now.after(DISABLED, OFFERED) == StepDown("json", 0, "why")
 
 
-@given(st.lists(st.sampled_from([GOOD, BAD, PROSE, CUT, REFUSED, FAILED, TYPED, FINAL, DISABLED])))
+@given(st.lists(st.sampled_from([GOOD, BAD, BROKEN, PROSE, CUT, REFUSED, FAILED, TYPED, FINAL, DISABLED])))
 def test_auto_never_steps_up_and_is_patient(replies: list[Reply]) -> None:
     order = ["native", "json", "verbs"]
     seen = ["native", *protocols(*replies)]

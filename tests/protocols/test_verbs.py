@@ -27,6 +27,7 @@ BODIES = st.one_of(
 ACTIONS = st.one_of(
     st.builds(Final, BODIES),
     st.builds(lambda p: ToolCall("1", "read_file", {"path": p}), PATHS),
+    st.builds(lambda p, n: ToolCall("1", "read_file", {"path": p, "start": n}), PATHS, st.integers()),
     st.builds(lambda t: ToolCall("1", "search", {"text": t}), st.text(max_size=12)),
     st.builds(lambda p, c: ToolCall("1", "write_file", {"path": p, "content": c}), PATHS, BODIES),
     st.builds(lambda p, o, n: ToolCall("1", "edit_file", {"path": p, "old": o, "new": n}), PATHS, BODIES, BODIES),
@@ -56,9 +57,49 @@ def test_any_text_is_an_action_or_the_ordinary_error(reply: str) -> None:
         assert read.name in verbs.TOOLS.values()
 
 
-@given(REPLIES)
-def test_what_follows_a_made_up_observation_is_never_read(reply: str) -> None:
-    assert parse(f"READ a.py\nOBSERVATION:\n{reply}") == parse("READ a.py")
+WHOLE = [
+    "READ a.py",
+    "READ a.py\nFROM 3",
+    "SEARCH x",
+    "RUN make",
+    "DONE ok",
+    "WRITE a.py\nx = 1\nEND",
+    "PATCH a.py\nOLD\nx\nNEW\ny\nEND",
+]
+"""Each verb without any habit."""
+
+
+@given(st.sampled_from(WHOLE), REPLIES)
+def test_what_follows_a_made_up_observation_is_never_read(action: str, reply: str) -> None:
+    assert parse(f"{action}\nOBSERVATION:\n{reply}") == parse(action)
+
+
+HABITS = {
+    "a copied header": lambda reply: f"ACTION:\n{reply}",
+    "a copied header on the line": lambda reply: f"ACTION: {reply}",
+    "blank lines before an opening fence": lambda reply: f"\n\n```\n{reply}\n```",
+    "a fence behind the action": lambda reply: f"{reply}\n```",
+    "a made-up result": lambda reply: f"{reply}\nOBSERVATION:\nok\n",
+    "a copied header and a made-up result": lambda reply: (
+        f"\nACTION:\n{reply}\n\nOBSERVATION: ok\n\nACTION:\nREAD b.py"
+    ),
+}
+"""What small models put around an action, by name; habits in a body have `test_fences_around_a_body`."""
+
+
+@pytest.mark.parametrize("habit", HABITS)
+@pytest.mark.parametrize("action", WHOLE)
+def test_a_habit_around_an_action_is_overlooked(habit: str, action: str) -> None:
+    meant = parse(action)
+    assert not isinstance(meant, ParseError)
+    assert parse(HABITS[habit](action)) == meant
+
+
+@pytest.mark.parametrize("body", [reply for reply in WHOLE if reply.endswith("END")])
+def test_a_body_without_its_end_is_never_an_action(body: str) -> None:
+    cut = body.removesuffix("END")
+    for at in range(len(body.partition("\n")[0]), len(cut) + 1):
+        assert isinstance(parse(cut[:at]), ParseError)
 
 
 @given(ACTIONS)
@@ -105,7 +146,9 @@ def test_quotes_mean_what_they_mean_in_a_shell(command: str) -> None:
         (ToolCall("1", "edit_file", {"path": "a", "old": "", "new": "x\n"}), "empty"),
         (ToolCall("1", "edit_file", {"path": "a", "old": "x\n", "new": "OLD\n"}), "marker"),
         (ToolCall("1", "edit_file", {"path": "a", "old": "x\n", "new": "y\n", "replace_all": True}), "replace_all"),
-        (ToolCall("1", "read_file", {"path": "a", "start": 3}), "start"),
+        (ToolCall("1", "read_file", {"path": "a", "start": 3, "limit": 9}), "limit"),
+        (ToolCall("1", "read_file", {"path": "a", "start": 0}), "unexpected text"),
+        (ToolCall("1", "read_file", {"path": "a", "start": True}), "unexpected text"),
         (ToolCall("1", "list_files", {"path": "."}), "list_files"),
         (ToolCall("1", "run_command", {"argv": ["echo", "two\nlines"]}), "quote"),
         (ToolCall("1", "read_file", None, "not JSON", "{"), "no arguments"),
@@ -133,6 +176,12 @@ def test_what_cannot_be_carried_is_refused(call: ToolCall | Final, why: str) -> 
         ("READ ..hidden/~a", "action"),
         ("READ a\nNow I know.\n\nREAD b", "trailing_text"),
         ("READ a\n\nACTION:\nREAD b", "multiple_actions"),
+        ("READ a\nFROM 3\nREAD b", "multiple_actions"),
+        ("READ a\nFROM the top", "trailing_text"),
+        ("READ a\nFROM 0", "trailing_text"),
+        ("READ a FROM 3", "action"),
+        ("READ a FROM 3\nFROM 4", "trailing_text"),
+        ("READ a\nFROM 3 TO 9", "trailing_text"),
         ("DONE all good\nWRITE a\nx\nEND", "multiple_actions"),
         ("DONE all good\nREAD the docs", "multiple_actions"),
         ("DONE all good\nDONE", "action"),
@@ -147,6 +196,15 @@ def test_what_cannot_be_carried_is_refused(call: ToolCall | Final, why: str) -> 
         ("PATCH a.md\nOLD\na\nNEW\n```\nb\n```\nEND", "action"),
         ("PATCH a", "missing_old"),
         ("WRITE a\nx\nOBSERVATION:\nwrote\n\nACTION:\nWRITE b\ny\nEND", "missing_end"),
+        ("WRITE a\nx\nOBSERVATION:\nwrote\n\nACTION: WRITE b\ny\nEND", "missing_end"),
+        ("WRITE a\nx\n\nACTION:\nPATCH b\nOLD\ny\nNEW\nz\nEND", "missing_end"),
+        ("PATCH a\nOLD\nx\nNEW\ny\nOBSERVATION:\nok\n\nACTION:\nWRITE b\nz\nEND", "missing_end"),
+        ("PATCH a\nOLD\nx\nNEW\nOBSERVATION:\nWRITE is a verb\nEND", "missing_end"),
+        ("PATCH a\nOLD\nx\nNEW\nWRITE it\nOBSERVATION:\nEND", "action"),
+        ("```\nPATCH a.py\nOLD\na\nNEW\nb\n```\nEND", "ambiguous_fence"),
+        ("PATCH a.py\nOLD\na\nNEW\n```py\nb\nEND", "ambiguous_fence"),
+        ("PATCH a.txt\nOLD\na\nNEW\na\n```\nmake\n```\nEND", "action"),
+        ("PATCH a.md\nOLD\n```sh\nls\nNEW\n```bash\nls\nEND", "action"),
         ("OBSERVATION:\nok\nREAD a", "unknown_verb"),
     ],
 )  # fmt: skip
@@ -170,11 +228,34 @@ def test_kinds(reply: str, expected: str) -> None:
         ("a.md", "```\na\n```\nb\n```\nc\n```\n", "ambiguous_fence"),
         ("a.md", "```sh\nls\n", "ambiguous_fence"),
         ("a.md", "\n\n# T\n", "\n\n# T\n"),
+        ("a.py", "   ```py\nx\n ```\n", "x\n"),
+        ("a.py", "    ```\nx\n", "    ```\nx\n"),
+        ("a.py", "x\n```\n", "ambiguous_fence"),
+        ("a.md", "# T\n```sh\nls\n```\n```\n\n", "ambiguous_fence"),
+        ("a.md", "# T\n````md\n```\nls\n````\n", "# T\n````md\n```\nls\n````\n"),
+        ("a.md", "# T\n```\nls\n", "# T\n```\nls\n"),
     ],
 )
 def test_fences_around_a_body(path: str, body: str, expected: str) -> None:
     reply = f"WRITE {path}\n{body}END"
+    assert kind(f"```\n{reply}\n```") == kind(reply)
     assert (kind(reply) if expected == "ambiguous_fence" else content(reply)) == expected
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "READ a b\nFROM 437",
+        "READ a b FROM 437",
+        "READ `a b`  FROM 437\n```",
+        "READ a b\nfrom 437",
+        "```\nREAD a b  \n\nFROM\t437 \r\n```\nOBSERVATION:\nx",
+    ],
+)
+def test_a_long_file_is_read_on(reply: str) -> None:
+    call = ToolCall("", "read_file", {"path": "a b", "start": 437})
+    assert parse(reply) == call
+    assert render(call) == "READ a b\nFROM 437"
 
 
 @pytest.mark.parametrize("reply", ["```\nDONE a\nb\n```", "DONE a\nb\n```", "ACTION: DONE a\nb\n\nOBSERVATION: passed"])

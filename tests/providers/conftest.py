@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tui_agent.core.profile import Profile
+from tui_agent.core.types import Delta, ProviderError, ReplyEnd, Request, TextDelta, UserMessage
+from tui_agent.providers import http, openai_chat
+
+TLS = Path(__file__).resolve().parents[1] / "fixtures" / "tls"
+"""A server's certificate and key for 127.0.0.1, and the authority that signed it and is trusted nowhere."""
+
+KEY = "sk-CANARY-0123456789abcdef"
+REQUEST = Request("", (UserMessage("hi"),))
+
 Script = Callable[["Peer"], Awaitable[None]]
+Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
@@ -65,10 +79,11 @@ class Loopback:
     came: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     port: int = 0
+    scheme: str = "http"
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{self.scheme}://127.0.0.1:{self.port}/v1"
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -87,13 +102,22 @@ class Loopback:
             writer.close()
 
 
+async def listening(connected: Connected, *, tls: bool = False) -> asyncio.Server:
+    """A server on a free port of this machine, over TLS with the certificate of the fixtures."""
+    context = None
+    if tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(TLS / "server.pem")
+    return await asyncio.start_server(connected, "127.0.0.1", 0, ssl=context)
+
+
 @pytest.fixture
 async def loopback() -> AsyncIterator[Callable[[Script], Awaitable[Loopback]]]:
     servers: list[asyncio.Server] = []
 
-    async def start(script: Script) -> Loopback:
-        made = Loopback(script)
-        server = await asyncio.start_server(made._connected, "127.0.0.1", 0)
+    async def start(script: Script, *, tls: bool = False) -> Loopback:
+        made = Loopback(script, scheme="https" if tls else "http")
+        server = await listening(made._connected, tls=tls)
         made.port = server.sockets[0].getsockname()[1]
         servers.append(server)
         return made
@@ -101,3 +125,41 @@ async def loopback() -> AsyncIterator[Callable[[Script], Awaitable[Loopback]]]:
     yield start
     for server in servers:
         server.close()
+
+
+# ------------------------------------------------------------------ one call of a model
+
+
+def profile(url: str, **changes: Any) -> Profile:
+    return Profile(**{"name": "p", "endpoint": url, "model": "m", "api_key_env": "SOME_KEY"} | changes)
+
+
+def link(slept: list[float] | None = None, env: dict[str, str] | None = None) -> http.Link:
+    async def sleep(seconds: float) -> None:
+        if slept is not None:
+            slept.append(seconds)
+        await asyncio.sleep(0)
+
+    return http.Link(env={"SOME_KEY": KEY} if env is None else env, sleep=sleep, jitter=lambda: 1.0)
+
+
+async def run(used: Profile, through: http.Link | None = None, request: Request = REQUEST) -> list[Delta]:
+    async with asyncio.timeout(10), aclosing(openai_chat.stream(used, request, through or link())) as deltas:
+        return [delta async for delta in deltas]
+
+
+def end_of(deltas: list[Delta]) -> ReplyEnd:
+    assert sum(isinstance(delta, ReplyEnd) for delta in deltas) == 1
+    assert isinstance(deltas[-1], ReplyEnd)
+    return deltas[-1]
+
+
+def error_of(deltas: list[Delta]) -> ProviderError:
+    error = end_of(deltas).error
+    assert error is not None
+    assert KEY not in error.message
+    return error
+
+
+def text_of(deltas: list[Delta]) -> str:
+    return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))

@@ -10,8 +10,10 @@ import pytest
 from tests.providers.conftest import Peer
 from tui_agent.core.profile import Profile
 from tui_agent.core.reply import collect
-from tui_agent.core.types import Author, ConfigError, Request, UserMessage
+from tui_agent.core.types import AssistantMessage, Author, ConfigError, Request, RetryTick, UserMessage
 from tui_agent.providers import connect
+from tui_agent.providers.history import made_here
+from tui_agent.providers.network import Network
 
 GOOD = {"name": "mine", "endpoint": "https://api.example/v1", "model": "m", "api_key_env": "MY_KEY"}
 ENV = {"MY_KEY": "sk-1"}
@@ -86,3 +88,33 @@ async def test_the_model_streams(loopback: Any, wire: Any, path: str, key: tuple
     (peer,) = server.peers
     assert (peer.path, peer.headers[key[0]]) == (path, key[1])
     assert "sys" in str(peer.body)
+
+
+async def test_what_a_server_refused_is_remembered_for_its_profile(loopback: Any) -> None:
+    """Also when the profile is chosen again; another model of the same server is asked anew."""
+
+    async def script(peer: Peer) -> None:
+        if "stream_options" in peer.body:
+            await peer.answer(400, b'{"error":{"message":"unknown parameter: stream_options"}}')
+        else:
+            await peer.answer()
+
+    server = await loopback(script)
+    network = Network()
+    counts = []
+    for model in ("m", "m", "other"):
+        used = connect(Profile("p", endpoint=server.url, model=model), env={}, network=network)
+        async with aclosing(used.stream(Request("", (UserMessage("hi"),)))) as deltas:
+            ticks = [delta async for delta in deltas if isinstance(delta, RetryTick)]
+        counts.append((len(ticks), sum(peer.body["model"] == model for peer in server.peers)))
+        assert all("stream_options: it is left out from now on" in tick.error.message for tick in ticks)
+    assert counts == [(1, 2), (0, 3), (1, 2)]
+
+
+def test_an_address_with_secrets_is_kept_without_them_and_still_known() -> None:
+    used = Profile(**GOOD | {"endpoint": "https://me:pass-word@api.example/v1?key=abc"})
+    author = connect(used, env=ENV).author
+    assert author.endpoint == "https://[hidden]@api.example/v1?key=[hidden]"
+    assert made_here(AssistantMessage("x", author=author), used)
+    for endpoint in ("https://other.example/v1", "https://me:pass-word@api.example/v2?key=abc"):
+        assert not made_here(AssistantMessage("x", author=author), Profile(**GOOD | {"endpoint": endpoint}))

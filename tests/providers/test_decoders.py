@@ -225,6 +225,29 @@ def test_nonsense_is_an_error_of_the_reply(adapter: Any) -> None:
         assert error.kind == "protocol"
 
 
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize("depth", [65, 90, 500, 900, 100_000])
+def test_what_is_nested_too_deep_ends_the_reply_and_keeps_its_text(adapter: Any, depth: int) -> None:
+    """Deep values would be recursed into by whoever stores or sends them; arguments may be as deep as is promised."""
+    said: dict[Any, list[Any]] = {
+        openai_chat: [{"choices": [{"delta": {"content": "so far"}}]}],
+        anthropic: [{"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "so far"}}],
+        ollama: [{"message": {"content": "so far"}}],
+    }
+    deep = "[" * depth + "]" * depth
+    last = f'{{"choices": [{{"delta": {{"reasoning_details": [{{"x": {deep}}}]}}, "finish_reason": "stop"}}], "done": true}}'
+    body = framed(adapter, said[adapter]) + (last if adapter is ollama else f"data: {last}\n\n").encode() + b"\n"
+    reply = collect(decode(adapter, [body]))
+    assert reply.text == "so far"
+    if depth > 70:
+        assert reply.error is not None
+        assert (reply.error.kind, reply.error.retryable) == ("protocol", False)
+        assert "nested deeper" in reply.error.message
+        assert reply.extras == {}
+    else:
+        assert reply.error is None or "nested" not in reply.error.message
+
+
 # ------------------------------------------------------------------ chat completions
 
 
@@ -265,7 +288,7 @@ A, B = '{"path": "a"}', '{"path": "b"}'
             [A, ""],
         ),
         ([[call(index=-1, id="x", name="r", arguments=A)], [call(index=10**9, id="y", name="r", arguments=B)]], [A, B]),
-        ([[call(index="0", id="x", name="r", arguments=A)], [call(index=True, id="x", arguments="")]], [A]),
+        ([[call(index={}, id="x", name="r", arguments=A)], [call(index=True, id="x", arguments="")]], [A]),
         ([[call(index=5, id="x", name="r", arguments=A[:3])], [call(index=5, arguments=A[3:])]], [A]),
         ([[call(index=0, id="x", name="ru")], [call(index=0, name="n")], [call(index=0, arguments=A)]], [A]),
         ([[call(name="ru")], [call(name="n", arguments=A)]], [A]),
@@ -336,7 +359,7 @@ def test_an_empty_count_erases_nothing() -> None:
         (b'data: {"choices":[{"delta":{"content":"a"}}]}\ndata: {"choices":[{"del', "a", "network"),
         (b'{"choices":[{"message":{"content":"a"}}]}', "a", None),
         (b'{"choices":[{"message":{"content":"a"', "", "protocol"),
-        (b'{"hello":1}', "", "network"),
+        (b'{"hello":1}', "", "protocol"),
         (b'{"detail":"Not allowed"}', "", "server"),
         (b"Not found", "", "protocol"),
     ],
@@ -385,3 +408,15 @@ def test_a_transport_error_after_the_end_is_no_error() -> None:
 def test_refusal_is_not_a_normal_stop() -> None:
     reply = chat({"refusal": "I cannot."})
     assert (reply.refusal, reply.finish, reply.text) == ("I cannot.", "refusal", "")
+
+
+@pytest.mark.parametrize("wire", [anthropic, ollama])
+@pytest.mark.parametrize("end", [b"data: [DONE]\n\n", b"data: [DONE]"])
+def test_what_is_of_another_format_is_no_empty_answer(wire: Any, end: bytes) -> None:
+    """A compatible server behind a profile of another type: it says the end mark, and nothing that is understood."""
+    decoder = wire.decoder(Profile("p"))
+    deltas = decoder.feed(b'data: {"choices": [{"index": 0, "delta": {"content": "hi"}}]}\n\n' + end)
+    reply = collect([*deltas, *decoder.finish()])
+    assert reply.error is not None
+    assert (reply.error.kind, reply.error.retryable) == ("protocol", False)
+    assert "check type and endpoint" in reply.error.message

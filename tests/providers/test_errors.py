@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from tui_agent.core.types import ErrorKind, ProviderError
 from tui_agent.providers import errors
+from tui_agent.providers.http import _left_out
+from tui_agent.providers.vendors import ROLES
 
 CANARY = "sk-CANARY-0123456789abcdef"
 JSON = st.recursive(
@@ -116,13 +118,66 @@ def test_the_reason_is_shown(body: bytes, shown: str) -> None:
 def test_redaction_by_value_and_by_shape() -> None:
     text = "Bearer abcdefghijk sk-proj-abcdefghijklmnopq gsk_0123456789abcdefgh my-own-secret AIzaSyA0123456789abcdef"
     shown = errors.redact(text, ["my-own-secret"])
-    assert shown == " ".join(["[redacted]"] * 5)
+    assert shown == " ".join(["[key hidden]"] * 5)
     assert errors.redact("sk-*** is short, risk-averse, skipping_a_long_named_thing", []) == (
         "sk-*** is short, risk-averse, skipping_a_long_named_thing"
     )
+
+
+@pytest.mark.parametrize("depth", [10, 100, 600, 3000])
+@pytest.mark.parametrize("opening", ['{"a":', "[", '{"error":', '{"error":['])
+def test_a_deep_body_is_one_clean_sentence(depth: int, opening: str) -> None:
+    closing = "".join({"{": "}", "[": "]"}[sign] for sign in reversed(opening) if sign in "{[")
+    check(error(400, (opening * depth + '"no"' + closing * depth).encode()))
+    check(error(400, (opening * depth).encode()))
 
 
 def test_delay_in_a_body() -> None:
     details = [{"@type": "x"}, {"retryDelay": "34s"}]
     assert error(429, [{"error": {"message": "x", "details": details}}]).retry_after == 34
     assert error(429, [{"error": {"message": "x", "details": [{"retryDelay": "soon"}]}}]).retry_after is None
+
+
+def test_who_wants_money_did_not_refuse_the_key() -> None:
+    said = errors.from_response(402, {}, b'{"error": {"message": "pay"}}').message
+    assert said == "the server wants to be paid first (HTTP 402): pay"
+    assert "refused the key" in errors.from_response(401, {}, b"").message
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("Unknown parameter: 'billing_tier'", "bad_request"),
+        ("Unknown parameter: 'context_length'.", "bad_request"),
+        ("Invalid schema for function 'rate_limiter': array has no items", "bad_request"),
+        ("Invalid schema for function 'unauthorized_access'", "bad_request"),
+        ('Tool "read_billing" has no parameters', "bad_request"),
+        (
+            "[{'type': 'missing', 'loc': ('body', 'model'), 'input': {'messages': 'the prompt is too long'}}]",
+            "bad_request",
+        ),
+        ('upstream said {"code": "context_length_exceeded"}', "context_length"),
+        ("upstream said {'message': 'prompt is too long: 9 tokens > 8 maximum'}", "context_length"),
+        ("`inputs` tokens + `max_new_tokens` must be <= 2048", "context_length"),
+        ("Input validation error: `inputs` must have less than 4096 tokens", "context_length"),
+    ],
+)
+def test_a_name_or_an_echo_in_a_refusal_is_not_what_it_says(message: str, kind: str) -> None:
+    """A tool may be called anything, and some servers add the request to their sentence."""
+    found = error(400, {"error": {"message": message, "type": "invalid_request_error"}})
+    assert (found.kind, found.retryable) == (kind, False)
+
+
+def test_a_quota_that_comes_back_is_waited_for() -> None:
+    """The free tier of one vendor speaks of billing whenever a minute is full, and says how long to wait."""
+    said = "You exceeded your current quota, please check your plan and billing details."
+    soon = [{"error": {"code": 429, "message": said, "details": [{"retryDelay": "34s"}]}}]
+    assert [error(429, body).retryable for body in (soon, {"error": {"message": said}})] == [True, False]
+    poor = error(402, {"error": {"message": "This request requires more credits, or fewer max_tokens.", "code": 402}})
+    assert (poor.kind, poor.retryable) == ("rate_limit", False)
+
+
+@pytest.mark.parametrize(("name", "then"), [(ROLES, "they alternate"), ("stream_options", "it is left out")])
+def test_what_became_of_a_refused_setting_is_said_as_it_is(name: str, then: str) -> None:
+    told = _left_out(ProviderError("bad_request", "x"), name)
+    assert told.message == f"the server refused {name}: {then} from now on"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.providers.conftest import ANSWER, Peer
 from tui_agent.core.profile import ModelInfo, Pricing, Profile
 from tui_agent.core.types import AgentError
-from tui_agent.providers import inspect, list_models, verify
+from tui_agent.providers import described, inspect, list_models, verify
 from tui_agent.providers.models import read_list, read_loaded, read_props, read_show
 from tui_agent.providers.network import Network, Unanswered
 
@@ -166,3 +166,53 @@ async def test_a_tiny_request_proves_the_key(loopback: Any) -> None:
     with pytest.raises(AgentError, match="K of profile 'p'"):
         await verify(used, env={"K": "wrong"})
     assert len(server.peers) == 2
+
+
+async def test_a_list_without_end_is_cut(loopback: Any) -> None:
+    sent = 0
+
+    async def endless(peer: Peer) -> None:
+        nonlocal sent
+        await peer.head(headers="content-type: application/json\r\n")
+        while True:
+            await peer.send(b"[" * 65536)
+            sent += 65536
+
+    server = await loopback(endless)
+    with pytest.raises(AgentError, match="more than 4 MiB"):
+        await list_models(Profile("p", endpoint=server.url, model="m"), env={})
+    assert sent < 64 * 1024 * 1024
+
+
+@pytest.mark.parametrize("body", [b"[" * 3000, b'{"data":' * 900 + b"1" + b"}" * 900, b"\xff\xfe", b"<html>"])
+async def test_what_is_no_list_is_one_sentence(loopback: Any, body: bytes) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.answer(body=body)
+
+    server = await loopback(script)
+    with pytest.raises(AgentError, match="is it the right address"):
+        await list_models(Profile("p", endpoint=server.url, model="m"), env={})
+
+
+async def test_a_key_in_a_list_is_hidden(loopback: Any) -> None:
+    server = await loopback(serving({"/v1/models": {"data": [{"id": "m of sk-CANARY-1"}]}}))
+    used = Profile("p", endpoint=server.url, model="m", api_key_env="MY_KEY")
+    (info,) = await list_models(used, env={"MY_KEY": "sk-CANARY-1"})
+    assert info.id == "m of [key hidden]"
+
+
+async def test_models_are_described_as_far_as_the_server_answers(loopback: Any) -> None:
+    async def script(peer: Peer) -> None:
+        if peer.body == {"model": "slow"}:
+            await peer.until_gone()
+        elif peer.body == {"model": "gone"}:
+            await peer.answer(404, b"{}")
+        else:
+            await peer.answer(body=json.dumps(SHOW).encode(), headers="content-type: application/json\r\n")
+
+    server = await loopback(script)
+    listed = [ModelInfo("m", size=7), ModelInfo("slow"), ModelInfo("gone")]
+    told = await described(ollama(server.url), listed, env={}, seconds=0.5)
+    assert told == [ModelInfo("m", None, True, False, most=262144, size=7), *listed[1:]]
+    assert await described(Profile("p", endpoint=server.url), listed, env={}) == listed
+    assert len(server.peers) == 3

@@ -18,6 +18,7 @@ OUTSIDE = [
     "https://api.example.com/v1",
     "http://192.168.1.2/v1",
     "http://localhost.evil.example/v1",
+    "http://evil.localhost/v1",
     "http://127.0.0.1.evil.example/v1",
     "http://[fe80::1]/v1",
     "http://0.0.0.0:80/v1",

@@ -202,9 +202,48 @@ def test_a_call_that_was_cut_before_its_arguments_does_not_run() -> None:
     assert nameless.error == "the call names no tool"
 
 
+REFUSALS = [
+    "No endpoints found that support tool use. Try disabling",
+    "Function calling is not supported by this model",
+    "`tools` is not currently supported",
+    "tool_choice is not supported",
+    "This model doesn't support tool use",
+    "This model doesn’t support function calling.",
+    "Extra inputs are not permitted: tools",
+    "body.tools: Extra inputs are not permitted",
+    "tool calling is not enabled for this model",
+    "Tools are not yet supported",
+    "models/x do not support function calls",
+    "Unsupported parameter: 'tools'",
+]
+OTHER_FAULTS = [
+    "the tool server is not available",
+    "unknown model",
+    "tools[0].function.name is too long",
+    "the model does not support images",
+    "function f is not defined",
+    "'temperature' is not supported with this model",
+    "no endpoints found for this model",
+]
+
+
+@pytest.mark.parametrize("text", REFUSALS)
+@pytest.mark.parametrize("kind", ["bad_request", "server"])
+def test_a_refusal_of_tools_is_known_in_any_words(text: str, kind: Any) -> None:
+    assert refuses_tools(ProviderError(kind, f"the server refused the request (HTTP 400): {text}"))
+
+
+@pytest.mark.parametrize("text", OTHER_FAULTS)
+def test_another_fault_is_no_refusal_of_tools(text: str) -> None:
+    assert not refuses_tools(ProviderError("bad_request", text))
+
+
 def test_refusal_of_tools_is_recognised() -> None:
     assert refuses_tools(ProviderError("bad_request", "registry.ollama.ai/library/m does not support tools"))
     assert refuses_tools(ProviderError("bad_request", '"auto" tool choice requires --enable-auto-tool-choice'))
     assert not refuses_tools(ProviderError("bad_request", "unknown model"))
-    assert not refuses_tools(ProviderError("server", "does not support tools"))
+    assert refuses_tools(ProviderError("server", "tools param requires --jinja flag"))
+    assert refuses_tools(ProviderError("bad_request", "Unrecognized request argument supplied: tools"))
+    assert not refuses_tools(ProviderError("server", "the tool server is overloaded"))
+    assert not refuses_tools(ProviderError("network", "does not support tools"))
     assert not refuses_tools(None)

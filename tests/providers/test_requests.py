@@ -271,6 +271,11 @@ def test_the_prompt_cache_is_marked_at_the_end() -> None:
     marked = [block for message in body["messages"] for block in message["content"] if "cache_control" in block]
     assert marked == [body["messages"][-1]["content"][-1]]
     assert "cache_control" in body["system"][0]
+    call = ToolCall("c", "read_file", {"path": "a"})
+    told = (*said, AssistantMessage("", calls=(call,)), ToolMessage("c", "read_file", "x"), UserMessage("(memory: a)"))
+    *_, result, memory = anthropic.build(told, used, TOOLS, system="s")["messages"][-1]["content"]
+    assert "cache_control" in result, "what changes from request to request must not cost the cache before it"
+    assert memory["text"] == "(memory: a)"
     plain = anthropic.build(said, profile("anthropic", "anthropic", options={"cache": False}), TOOLS, system="s")
     assert "cache_control" not in json.dumps(plain)
 

@@ -17,12 +17,13 @@ def chunk(text: str | None, finish: str | None = None) -> bytes:
 class StallingServer:
     """The first `stalls` answers begin with "thinking aloud" and never go on; later ones are "all is well".
 
-    With `refusal` every request is refused with these words.
+    With `refusal` every request is refused with these words. With `drip` a stalled answer goes on with this text
+    for ever, some twenty times a second.
 
     `closed` is set when a client closed a stalled answer; `requests` are the bodies that came.
     """
 
-    def __init__(self, *, stalls: int = 1, refusal: str | None = None) -> None:
+    def __init__(self, *, stalls: int = 1, refusal: str | None = None, drip: str = "") -> None:
         self.requests: list[Any] = []
         self.closed = threading.Event()
         self._stop = threading.Event()
@@ -45,7 +46,7 @@ class StallingServer:
                 self.end_headers()
                 if len(outer.requests) <= stalls:
                     self.wfile.write(chunk("thinking aloud"))
-                    outer.wait_for_close(self.connection)
+                    outer.wait_for_close(self.connection, chunk(drip) if drip else b"")
                 else:
                     self.wfile.write(chunk("all is well") + chunk(None, "stop") + b"data: [DONE]\n\n")
 
@@ -56,8 +57,13 @@ class StallingServer:
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
-    def wait_for_close(self, connection: Any) -> None:
+    def wait_for_close(self, connection: Any, drip: bytes) -> None:
         while not self._stop.is_set():
+            try:
+                connection.sendall(drip)
+            except OSError:
+                self.closed.set()
+                return
             if select.select((connection,), (), (), 0.05)[0]:
                 if not connection.recv(1024):
                     self.closed.set()

@@ -27,14 +27,15 @@ from typing import Any, Self
 import pyte
 
 from tui_agent.paths import Paths, user_paths
+from tui_agent.restore import RESTORE
 from tui_agent.trust import TrustStore
-from tui_agent.ui.terminal import RESTORE
 
 ROOT = Path(__file__).parents[2]
 
 ENTER, ESC, TAB = b"\r", b"\x1b", b"\t"
 CTRL_C, CTRL_D, CTRL_J, CTRL_P, CTRL_Q, CTRL_X, CTRL_Y, CTRL_Z = (bytes([n]) for n in (3, 4, 10, 16, 17, 24, 25, 26))
 F2 = b"\x1bOQ"
+F8 = b"\x1b[19~"
 PAGE_DOWN = b"\x1b[6~"
 
 WAIT = 10.0
@@ -104,9 +105,11 @@ class Home:
         TrustStore(self.paths.data / "trust.toml").answer(self.project, trusted=trusted)
 
     def logs(self) -> list[list[dict[str, Any]]]:
-        """The events of every session."""
-        files = sorted(self.base.rglob("log.jsonl"))
-        return [[json.loads(line) for line in file.read_text("utf-8").splitlines()] for file in files]
+        """The events of every session, the oldest session first: two names of one second sort by chance."""
+        logs = [
+            [json.loads(line) for line in file.read_text("utf-8").splitlines()] for file in self.base.rglob("log.jsonl")
+        ]
+        return sorted(logs, key=lambda log: float(log[0]["t"]))
 
     def log(self) -> list[dict[str, Any]]:
         """The events of the only session."""
@@ -187,16 +190,21 @@ class Terminal:
     def pump(self, seconds: float = 0.0) -> None:
         """Take what the program writes for so long."""
         end = time.monotonic() + seconds
-        while True:
-            left = max(0.0, end - time.monotonic())
-            if not select.select((self.master,), (), (), left)[0]:
-                return
-            try:
-                data = os.read(self.master, 65536)
-            except OSError:
-                return
-            self.raw += data
-            self._draw(data)
+        while self.take(max(0.0, end - time.monotonic())) is not None:
+            pass
+
+    def take(self, seconds: float) -> float | None:
+        """Take one piece of what the program writes; when it was there, None when nothing came for so long."""
+        if not select.select((self.master,), (), (), seconds)[0]:
+            return None
+        at = time.perf_counter()
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:
+            return None
+        self.raw += data
+        self._draw(data)
+        return at
 
     def _draw(self, data: bytes) -> None:
         self._text = None

@@ -30,6 +30,7 @@ OWN = re.compile(
     rb"|\x1b\[\d+;\d+H"  # where the next text goes
     rb"|\x1b\[\?(?:25|7|1000|1002|1003|1004|1006|1015|1016|1049|2004|2026|2048)[hl]"  # modes
     rb"|\x1b\[\?(?:2026|2048)\$p"  # what the terminal can do
+    rb"|\x1b\]11;\?\x1b\\|\x1b\[c"  # which background it has, and who it is
     rb"|\x1b\[>25u|\x1b\[<u"  # the keyboard
     rb"|\x1b\]22;[a-z-]*\x07"  # the shape of the mouse pointer
     rb"|\r\n"
@@ -180,3 +181,37 @@ def test_notices_names_of_profiles_and_words_of_a_server(home: Home) -> None:
             t.send("/provider \x1b[200~no\u200b\x1b[2J\u202esuch\x1b[201~\r")
             t.wait_for("There is no profile")
             assert_clean(t)
+
+
+def test_what_was_done_in_the_lists_of_undo_receipts_review_and_sessions(home: Home) -> None:
+    names = [text.replace("/", "_").replace("\0", "_")[:50] + "_" for text in inputs()]
+    (home.project / "names.json").write_text(json.dumps(names), encoding="ascii")
+    make = "import json, pathlib; [pathlib.Path(n).write_text(n, newline='') for n in json.load(open('names.json'))]"
+    home.script(say("", call("run_command", argv=[sys.executable, "-c", make])), say("that was all"))
+    with Terminal(home, size=(120, 60)) as t:
+        t.ready().paste("\n".join(inputs())[:300] + "\u202e\x9b2J")
+        t.pump(0.2)
+        t.send("\r")
+        t.wait_for("Run this command?")
+        t.armed()
+        through(t, 3)
+        t.armed().send("y")
+        t.wait_for("that was all")
+        for command, shown, keys in (
+            ("/undo", "Undo: back to before which message?", b"\r"),
+            ("/receipts", "Receipts of this session", b""),
+            ("/diff", "hunk", b""),
+            ("/sessions", "resume", b""),
+            ("/history", "", b""),
+        ):
+            t.send(command)
+            t.wait_for(f"› {command}")
+            t.send("\r")
+            t.wait_for(shown)
+            t.pump(0.2)
+            t.send(keys)
+            t.pump(0.2)
+            through(t, 6)
+            t.send(b"\x03")
+            t.ready()
+        assert_clean(t)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
 import signal
+import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,6 +17,7 @@ import pytest
 
 from tests.pty.server import StallingServer
 from tests.pty.terminal import CTRL_C, CTRL_D, CTRL_Q, Home, Terminal, call, kinds, say
+from tui_agent.restore import RESTORE
 
 CODES = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130, signal.SIGQUIT: 131}
 STATES = ("idle", "streaming", "dialog", "command")
@@ -86,6 +91,19 @@ def test_a_signal(programs: list[tuple[str, Home, Terminal, StallingServer]], nu
         assert state != "streaming" or server.closed.wait(2)
 
 
+@pytest.mark.parametrize("number", CODES, ids=[s.name for s in CODES])
+def test_a_signal_while_it_starts(home: Home, number: signal.Signals) -> None:
+    """The terminal was asked for its colour and does not echo, and the screen with its guard is not there yet."""
+    home.script(say("hello"))
+    with Terminal(home) as t:
+        t.until(lambda: b"\x1b]11;?" in t.raw, "never asked")
+        t.process.send_signal(number)
+        assert t.ended() == CODES[number]
+        assert t.left_on() == set()
+        assert termios.tcgetattr(t.slave) == t.before
+        assert b"Traceback" not in t.raw
+
+
 def test_a_closed_terminal(programs: list[tuple[str, Home, Terminal, StallingServer]]) -> None:
     for state, home, t, _ in programs:
         t.hang_up()
@@ -128,11 +146,12 @@ def test_a_kill_leaves_the_log_whole_and_no_child(home: Home) -> None:
             os.kill(t.process.pid, signal.SIGKILL)
             assert t.ended() == -signal.SIGKILL
             t.until(lambda: not home.children(), "a child is left", 3)
-            assert kinds(home.log())[-1] == "answered"
+            assert kinds(home.log())[-2:] == ["answered", "begun"]
 
 
 BROKEN = """
 import sys
+import termios
 from tui_agent.ui import {module} as module
 def broken(*args, **kwargs):
     api_key = "sk-CANARY"
@@ -158,7 +177,7 @@ sys.exit(main(sys.argv[1:]))
         ("app", "module.AgentApp.first_profile = broken"),
         ("main", "module.MainScreen.compose = broken"),
         ("app", "module.AgentApp.__init__ = broken"),
-        ("approval", "module.ApprovalScreen._texts = broken"),
+        ("approval", "module.ApprovalScreen.show_state = broken"),
     ],
     ids=["render", "handler", "agent task", "worker", "compose", "before the screen", "dialog"],
 )
@@ -183,3 +202,63 @@ def test_a_crash(home: Home, module: str, patch: str) -> None:
         assert "CANARY" not in written
         assert log.stat().st_mode & 0o777 == 0o600
     assert all(kinds(session)[-1] == "run_ended" for session in home.logs() if "user" in kinds(session))
+
+
+def test_a_terminal_that_goes_without_a_signal(home: Home) -> None:
+    home.script(say("hello"))
+    master, slave = pty.openpty()
+    process = subprocess.Popen(  # in a session of its own, so that nobody sends it SIGHUP
+        [sys.executable, "-m", "tui_agent"],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        cwd=home.project,
+        env=home.environment(),
+        start_new_session=True,
+    )
+    try:
+        os.close(slave)
+        seen = b""
+        while b"\x1b[?1049h" not in seen or select.select([master], [], [], 1.0)[0]:
+            seen += os.read(master, 65536)
+        os.close(master)
+        assert process.wait(20) == 129
+    finally:
+        process.kill()
+        process.wait()
+
+
+ELSEWHERE = """
+import os, sys
+os.dup2(os.open(sys.argv.pop(1), os.O_WRONLY | os.O_CREAT), 2)
+from tui_agent.cli import entry
+entry()
+"""
+
+
+def test_with_stderr_in_a_file_the_screen_is_on_the_terminal_all_the_same(home: Home) -> None:
+    home.script(say("hello"))
+    errors = home.base / "errors.txt"
+    with Terminal(home, [str(errors)], code=ELSEWHERE) as t:
+        t.ready().task()
+        t.wait_for("hello", "Enter send")
+        t.send(CTRL_Q)
+        assert t.ended() == 0
+        t.assert_given_back()
+    assert errors.read_text() == ""
+
+
+def test_a_killed_program_is_cleaned_up_after_by_a_command(home: Home) -> None:
+    code = (
+        "import os, sys, tty\n"
+        "tty.setraw(0)\n"
+        "os.write(1, b'\\x1b[?1049h\\x1b[?1003h\\x1b[?2004h\\x1b[?25lraw')\n"
+        "os.execv(sys.executable, [sys.executable, '-m', 'tui_agent', 'reset-terminal'])\n"
+    )
+    with Terminal(home, code=code) as t:
+        assert t.ended() == 0
+        assert t.raw.endswith(RESTORE)
+        local = termios.tcgetattr(t.slave)[3]
+        assert local & termios.ECHO
+        assert local & termios.ICANON
+        assert local & termios.ISIG

@@ -101,7 +101,7 @@ def test_review_take_back_and_note(home: Home) -> None:
         t.until(lambda: "twentyfive" not in content(home), "never taken back")
         assert content(home) == OLD.replace("\n5\n", "\nfive\n")
         t.wait_for("hunk 1/1")
-        t.keys("[jjjjm", gap=0.2)
+        t.keys("[jm", gap=0.2)
         t.wait_for("Enter keep")
         t.keys("why?", gap=0.02)
         t.send(ENTER)
@@ -136,3 +136,21 @@ def test_a_question_calls_with_what_it_is_about(home: Home) -> None:
         title = t.raw.split(b"\x1b]2;")[1].split(b"\a")[0].decode()
         assert title.startswith("[!] ")
         assert "edit a.txt +2 -2" in " ".join(title.split())
+
+
+def test_the_pager_shows_the_whole_change_and_the_terminal_comes_back(home: Home, tmp_path: Path) -> None:
+    edits(home)
+    pager = tmp_path / "pager"
+    pager.write_text(
+        f"#!{sys.executable}\nimport sys\nprint('PAGER', open(sys.argv[-1]).read().count('@@'), flush=True)\n"
+    )
+    pager.chmod(0o755)
+    with Terminal(home, env={"PAGER": str(pager)}) as t:
+        t.ready().task()
+        t.wait_for("hunk 1/2")
+        t.armed().keys("o", gap=0.1)
+        t.until(lambda: b"PAGER 4" in t.raw, "the pager never ran")
+        t.wait_for("Apply this edit?")
+        t.armed().keys("y", gap=0.2)
+        t.wait_for("done")
+        assert "twentyfive" in content(home)

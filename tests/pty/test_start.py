@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.repository import looks_like_one
 from tests.pty.terminal import CTRL_C, ENTER, ESC, Home, Terminal, say
 
 HOSTILE = """
@@ -30,9 +31,7 @@ def fresh(home: Home) -> Home:
     own = home.project / ".tui_agent"
     own.mkdir()
     (own / "config.toml").write_text('default_provider = "other"\n')
-    git = home.project / ".git"
-    git.mkdir()
-    (git / "HEAD").write_text("ref: refs/heads/unseen-branch\n")
+    git = looks_like_one(home.project, "ref: refs/heads/unseen-branch\n")
     (git / "config").write_text(f'[core]\n\tfsmonitor = "touch {home.base}/PWN; false"\n')
     return home
 
@@ -100,7 +99,7 @@ def test_typing_ahead_trusts_nothing(fresh: Home) -> None:
         assert not trust_of(fresh)
         t.send("r")
         t.wait_gone("Do you trust this folder?")
-        t.wait_for("m1 · mine")
+        t.ready().wait_for("m1 · mine")
         assert "trusted = false" in trust_of(fresh)
         draft = t.text.replace("\n", "")
         assert all(words in draft for words in ("ttrust me", "try this", "ttt")), draft
@@ -122,12 +121,20 @@ def files(folder: Path) -> list[Path]:
 
 def test_nothing_configured_offers_the_demo(home: Home) -> None:
     home.answer_trust()
+    before = files(home.base)
     with Terminal(home) as t:
         t.wait_for("Welcome. Choose a model", "Look around with the demo model")
         number = next(line.split()[0].lstrip("›") for line in t.text.splitlines() if "Look around" in line)
         t.send(number)
-        t.ready().wait_for("recorded · demo")
-        assert not home.paths.config_file.exists()
+        t.ready().wait_for("recorded · demo", "Two tests fail", "slugs")
+        t.send(CTRL_C)
+        t.wait_for("State a task")
+        t.send(CTRL_C)
+        t.wait_for("again to quit")
+        t.send(CTRL_C)
+        assert t.ended() == 0
+        t.assert_given_back()
+        assert files(home.base) == before, "the person's folders are left alone"
 
 
 @pytest.mark.parametrize("key", [ESC, CTRL_C], ids=["Esc", "Ctrl+C"])
@@ -175,3 +182,13 @@ def test_a_no_with_a_reason_ends_the_demo_with_words(home: Home) -> None:
         t.keys("too early")
         t.send(ENTER)
         t.wait_for("refused by you: too early", "this recording ends here", "completed", "Enter send")
+
+
+@pytest.mark.parametrize("kind", ["dumb", ""])
+def test_a_terminal_that_cannot_place_text_is_refused_with_a_sentence(home: Home, kind: str) -> None:
+    with Terminal(home, env={"TERM": kind}) as t:
+        assert t.ended() == 5
+        said = b"tui-agent: the screen needs a terminal that can place text, and TERM is '%s'; " % kind.encode()
+        assert t.raw.startswith(said)
+        assert t.raw.count(b"\n") == 1
+        assert b"\x1b" not in t.raw

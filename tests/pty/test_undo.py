@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tests.fixtures.repository import looks_like_one
 from tests.pty.terminal import CTRL_X, ENTER, ESC, Home, Terminal, call, say
 from tests.pty.test_display import assert_clean, inputs, through
 
@@ -29,14 +30,18 @@ def test_receipts_and_undo_of_hostile_names_and_contents(home: Home) -> None:
         t.paste(task)
         t.pump(0.2)
         t.send(ENTER)
-        t.until(
-            lambda: "that was all" in t.text or "Create this file?" in t.text or "Run this" in t.text, "nothing came"
-        )
-        while "that was all" not in t.text:  # a hidden character in a name, or a command, is asked about
-            t.armed()
+
+        def asks() -> bool:
+            return "y n s work now" in t.text and "wait…" not in t.text
+
+        while True:
+            t.until(lambda: "that was all" in t.text or asks(), "nothing came")
+            if "that was all" in t.text:
+                break
+            t.armed()  # a hidden character in a name, or a command, is asked about
             through(t, 8)
             t.armed().send("y")
-            t.pump(0.7)
+            t.pump(0.7)  # answered, or not seen to its end yet
         t.send("/receipts\r")
         t.wait_for("Receipts of this session")
         through(t, 4)
@@ -68,9 +73,7 @@ def test_the_trust_card_and_its_view(home: Home) -> None:
     )
     (folder / "config.toml").write_text(keys + '[checks]\n"." = ["echo", "\\u202e", "\\u001b[2J"]\n', encoding="utf-8")
     (home.project / "AGENTS.md").write_text(hostile, encoding="utf-8", newline="")
-    git = home.project / ".git"
-    git.mkdir()
-    (git / "HEAD").write_text("ref: refs/heads/x\n")
+    git = looks_like_one(home.project)
     (git / "config").write_text('[filter "e\x1b[2Jv\u202e"]\n clean = x\n[alias]\n x = !y\n', encoding="utf-8")
     home.configure('[profiles.script]\ntype = "scripted"\nendpoint = "/nowhere.json"\n')
     with Terminal(home, size=(100, 30)) as t:
@@ -87,3 +90,32 @@ def test_the_trust_card_and_its_view(home: Home) -> None:
         t.send("r")
         t.pump(0.3)
         assert_clean(t)
+
+
+def test_what_was_killed_is_told_and_can_be_undone(home: Home) -> None:
+    (home.project / "u.txt").write_text("u0\n")
+    home.script(
+        say("", call("read_file", path="u.txt")),
+        say("", call("write_file", path="u.txt", content="u1\n")),
+    )
+    with Terminal(home, size=(120, 40), env={"TUI_AGENT_FAULT": "fsync_dir:1"}) as t:
+        t.ready()
+        t.task("go")
+        t.wait_for("Apply")
+        t.armed().send("y")
+        t.ended()
+    assert (home.project / "u.txt").read_text() == "u1\n"
+    with Terminal(home, ["--continue"], size=(120, 40)) as t:
+        t.ready()
+        t.wait_for("interrupted, but it was done")
+        t.send("/receipts\r")
+        t.wait_for("write_file  u.txt", "interrupted")
+        t.send(ESC)
+        t.wait_gone("Receipts of this session")
+        t.send("/undo\r")
+        t.wait_for("back to before which message?")
+        t.send(ENTER)
+        t.wait_for("will be restored")
+        t.send("u")
+        t.wait_for("undone")
+    assert (home.project / "u.txt").read_text() == "u0\n"

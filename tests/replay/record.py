@@ -1,7 +1,7 @@
 """Record the session that the tests of replay play: `python -m tests.replay.record` writes it anew.
 
-Four tasks: one that steps down to JSON, fails its check and is verified; one whose edit is refused with a reason;
-one that repeats itself; one that is interrupted.
+Four tasks: one that steps down to JSON, fails its check and is verified; one whose edit is refused with a reason and
+whose answer comes in plain words; one that repeats itself; one that is interrupted.
 """
 
 from __future__ import annotations
@@ -47,13 +47,15 @@ REPLIES: list[dict[str, Any]] = [
         ],
     },
     {"text": '{"name": "search", "arguments": {"text": "total"}}'},
+    {"text": '{"tool": "edit_file", "path": "sums.py"'},
     {"text": "Now I change it."},
     action("edit_file", path="sums.py", old="total = 9", new="total = 3"),
     action("edit_file", path="sums.py", old="total = 1", new="total = 2"),
     action("edit_file", path="sums.py", old="total = 2", new="total = 3"),
     final("total is 3 in sums.py"),
     action("write_file", path="notes.txt", content="gone\n"),
-    final("You did not want that."),
+    {"text": "You did not want that."},
+    {"text": "So nothing is changed."},
     action("read_file", path="notes.txt"),
     action("read_file", path="notes.txt"),
     action("read_file", path="notes.txt"),
@@ -104,7 +106,7 @@ def main() -> None:
         root.mkdir()
         session = asyncio.run(record(root, Path(temp) / "data", person()))
         shutil.rmtree(FOLDER, ignore_errors=True)
-        shutil.copytree(session.folder, FOLDER)
+        shutil.copytree(session.folder, FOLDER, ignore=shutil.ignore_patterns("lock"))
         log = FOLDER / "log.jsonl"
         log.write_text(log.read_text().replace(str(root), "/home/ada/work"))
 

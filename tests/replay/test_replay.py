@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,16 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Shell, shell  # noqa: F401 - a fixture
+from tests.cli.server import Calls, Text, call, serving
+from tests.fakes import Person
 from tests.replay.record import CHECK, FOLDER, START, person, record
+from tests.test_modes import play as play_session
+from tests.test_modes import session
 from tui_agent.core import events as ev
 from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.log import load
-from tui_agent.replay import Divergence, RecordedTools, Stage, play, runs, shape_of
+from tui_agent.replay import RecordedTools, Stage, play, runs
+from tui_agent.shapes import Divergence, shape_of
 from tui_agent.workspace.receipts import Blobs
 
 EVENTS = load(FOLDER / "log.jsonl").events
@@ -124,6 +131,18 @@ def test_a_session_is_named_by_its_id_too(shell: Shell) -> None:  # noqa: F811
     assert "there is no session 'nope'" in unknown.err
 
 
+def test_what_is_no_session_is_refused_in_one_sentence(shell: Shell) -> None:  # noqa: F811
+    other = shell.base / "other.txt"
+    other.write_text("root:x:0\nnot a log\n")
+    done = shell.run("replay", str(other))
+    assert (done.code, done.out) == (5, "")
+    assert "is not the log of a session" in done.err
+
+
+async def test_a_session_without_a_message_plays_nothing() -> None:
+    assert await play(EVENTS[:1], stage()) == (0, None)
+
+
 def test_a_divergence_is_printed_with_both_sides(shell: Shell) -> None:  # noqa: F811
     copy = shell.base / "copy"
     shutil.copytree(FOLDER, copy)
@@ -131,7 +150,7 @@ def test_a_divergence_is_printed_with_both_sides(shell: Shell) -> None:  # noqa:
     log.write_text(log.read_text().replace('"reason":"repeated"', '"reason":"completed"'))
     done = shell.run("replay", str(copy))
     assert done.code == 2
-    assert re.search(r"event 39 is not as recorded: reason", done.err)
+    assert re.search(r"event 43 is not as recorded: reason", done.err)
     assert re.search(r'^expected  end  \{"reason": "completed"', done.out, re.MULTILINE)
     assert re.search(r'^actual    end  \{"reason": "repeated"', done.out, re.MULTILINE)
 
@@ -145,6 +164,31 @@ async def test_effects_are_carried_out_again_in_a_copy(shell: Shell) -> None:  #
     assert shell.files() == before
     assert (root / "sums.py").read_text() == "total = 3\n"
     assert list((shell.base / "tmp").iterdir()) == []
+
+
+def test_a_reply_with_more_calls_than_are_taken_plays_as_recorded(shell: Shell) -> None:  # noqa: F811
+    many = Calls(tuple(("list_files", {"path": "."}) for _ in range(40)))
+    with serving(many, Text("Looked.")) as server:
+        shell.use(server.url)
+        assert shell.run("-p", "look around").code == 0
+    done = shell.run("replay", shell.sessions()[0].parent.name)
+    assert done.code == 0, done.out + done.err
+
+
+def test_a_session_that_ended_at_the_limit_of_the_context_plays_up_to_there(shell: Shell) -> None:  # noqa: F811
+    with serving(call("list_files", path="."), Text("Looked.")) as server:
+        shell.use(server.url, "[limits]\nmax_context = 1\n")
+        assert shell.run("-p", "look around").code == 4
+    done = shell.run("replay", shell.sessions()[0].parent.name)
+    assert done.code == 0, done.out + done.err
+
+
+def test_what_a_flag_allowed_then_is_carried_out_again(shell: Shell) -> None:  # noqa: F811
+    with serving(call("write_file", path="made.txt", content="x\n"), Text("Made.")) as server:
+        shell.use(server.url)
+        assert shell.run("-p", "make it", "--yes").code == 0
+    done = shell.run("replay", shell.sessions()[0].parent.name, "--execute")
+    assert done.code == 0, done.out + done.err
 
 
 async def test_what_cannot_be_taken_back_is_named_and_nothing_is_played(shell: Shell) -> None:  # noqa: F811
@@ -171,6 +215,104 @@ def test_execution_needs_the_folder_of_the_session(shell: Shell) -> None:  # noq
     done = shell.run("replay", str(FOLDER), "--execute")
     assert done.code == 1
     assert "the folder of the session is not there" in done.err
+
+
+# ------------------------------------------------------------------ every kind of session, untouched
+
+
+def as_recorded(shell: Shell, *more: str) -> None:  # noqa: F811
+    done = shell.run("replay", shell.sessions()[-1].parent.name, *more)
+    assert done.code == 0, done.out + done.err
+
+
+DENIED = '[permissions]\ndeny = ["rm"]\n'
+RUNS: dict[str, tuple[tuple[Any, ...], tuple[str, ...], str]] = {
+    "nobody to ask about a command": ((call("run_command", argv=["touch", "x, y"]), Text("No.")), (), ""),
+    "nobody to ask about an edit": ((call("write_file", path="n", content="1"),) * 3, (), ""),
+    "nobody to ask twice": ((call("run_shell", script="true"), call("run_shell", script="ls"), Text("x")), (), ""),
+    "a rule denies": ((call("run_command", argv=["rm", "x"]), Text("No.")), (), DENIED),
+    "a rule denies again and again": ((call("run_command", argv=["rm", "x"]),) * 3, (), DENIED),
+    "a denial stops": ((call("run_command", argv=["rm", "x"]),), (), f'{DENIED}on_deny = "stop"\n'),
+    "some allowed": (
+        (call("run_command", argv=["touch", "x"]), call("run_command", argv=["cp", "a", "b"]), Text("One.")),
+        ("--allow", "touch"),
+        "",
+    ),
+    "a mode without the tool": ((call("write_file", path="n", content="1"), Text("No.")), ("--mode", "read"), ""),
+    "plain words": ((Text('{"name": "list_files", "arguments": {}}'), Text("One."), Text("None.")), (), ""),
+    "no action": ((Text('{"name": "list_files", "arguments": {}}'), *[Text('{"tool"')] * 5), (), ""),
+    "wrong calls": ((call("read_file"), call("fly"), call("read_file", path=1)), (), ""),
+    "a last step": ((call("list_files"), Text("Sum.")), ("--max-steps", "2"), ""),
+    "an only step": ((Text("Sum."),), ("--max-steps", "1"), ""),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_whatever_ends_a_run_without_a_person_plays_as_recorded(shell: Shell, name: str) -> None:  # noqa: F811
+    replies, flags, more = RUNS[name]
+    with serving(*replies) as server:
+        shell.use(server.url, more)
+        shell.run("-p", "do it", *flags)
+    as_recorded(shell)
+    shell.use("http://127.0.0.1:1/v1")  # rules and limits of another day
+    as_recorded(shell)
+    as_recorded(shell, "--execute")
+
+
+class Leaving(Person):
+    """A person whose process dies at the question about the check."""
+
+    async def __call__(self, batch: Any) -> Any:
+        if batch[0].call.name == "check":
+            raise asyncio.CancelledError
+        return await super().__call__(batch)
+
+
+CHECKED = [{"calls": [action]} for action in (
+    {"name": "write_file", "arguments": {"path": "a.txt", "content": "1\n"}},
+    {"name": "write_file", "arguments": {"path": "b.txt", "content": "2\n"}},
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize("person", [*(Person(["yes", answer, "yes"]) for answer in ("yes", "no", "skip", "stop")),
+                                    Person(["yes", "no:not now", "yes"]), Leaving()], ids=lambda p: f"{p.answers}")  # fmt: skip
+@pytest.mark.parametrize("recipe", ["true", "false"])
+async def test_a_proposed_check_plays_as_it_was_answered(tmp_path: Path, person: Person, recipe: str) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "Makefile").write_text(f"check:\n\t@{recipe}\n")
+    made, _ = session(tmp_path, [*CHECKED, *[{"text": f"ok {n}"} for n in range(9)]], person)
+    for task in ("make a.txt and b.txt", "and now?"):
+        with suppress(asyncio.CancelledError):
+            await play_session(made, task)
+    held = Blobs(made.folder / "blobs").get
+    stand_in = Stage(tools=lambda run: RecordedTools(run, lambda name: held(name) if name else None))
+    number, divergence = await play(made.events, stand_in)
+    assert divergence is None
+    assert number > 3
+
+
+@pytest.mark.parametrize("change", ["torn", "damaged", "gone"])
+def test_a_log_that_is_not_whole_is_never_said_to_play_as_recorded(shell: Shell, change: str) -> None:  # noqa: F811
+    with serving(Text("Hello.")) as server:
+        shell.use(server.url)
+        shell.run("-p", "hi")
+    log = shell.sessions()[0]
+    *rest, last = log.read_text().splitlines(keepends=True)
+    assert '"run_ended"' in last
+    log.write_text("".join([*rest, {"torn": last[:-9], "damaged": last[9:], "gone": ""}[change]]))
+    done = shell.run("replay", log.parent.name)
+    if change == "gone":  # the process died: all that is there was compared
+        assert done.code == 0
+    else:
+        assert (done.code, "the log is not whole" in done.err) == (2, True)
+
+
+def test_a_session_without_a_message_is_nothing_to_play(shell: Shell) -> None:  # noqa: F811
+    log = shell.base / "log.jsonl"
+    log.write_text("".join((FOLDER / "log.jsonl").read_text().splitlines(keepends=True)[:1]))
+    done = shell.run("replay", str(log))
+    assert (done.code, done.out) == (1, "")
+    assert "nothing to play" in done.err
 
 
 def test_the_recording_is_what_its_script_says() -> None:

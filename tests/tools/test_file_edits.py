@@ -189,3 +189,27 @@ def test_eleven_megabytes_on_one_line_take_no_quadratic_time() -> None:
     base = b"x" * 11_000_000 + b" NEEDLE\n"
     assert one(base, "NEEDLE", "thread") == b"x" * 11_000_000 + b" thread\n"
     assert "occurs 0 times" in refusal(edit, base, [Edit("needle", "thread")])
+
+
+@pytest.mark.parametrize(
+    ("base", "old", "new", "result"),
+    [
+        ("\ufeffx\nx\n", "\ufeffx", "y", "\ufeffy\nx\n"),  # with the mark the beginning is meant, and only that
+        ("\ufeffx\n", "x", "\ufeffa", "\ufeffa\n"),  # the file keeps its own, once
+        ("x\ny\n", "\ufeffx", "\ufeffz", "z\ny\n"),
+        ("a\ufeffb\n", "\ufeff", "", "ab\n"),
+        ("a\ufeffx x\n", "\ufeffx", "y", "ay x\n"),
+        ("ab\n", "b", "\ufeffc", "a\ufeffc\n"),
+        ("a\n", "a", "\ufeffa", "\ufeffa\n"),
+        ("y x\n", "\ufeffx", "z", "does not occur|not found|no match|was not found"),
+        ("\ufeffx\n", "\ufeff", "y", "only the byte order mark"),
+    ],
+)
+def test_the_mark_is_passed_over_where_a_file_begins_and_nowhere_else(
+    base: str, old: str, new: str, result: str
+) -> None:
+    if "\n" in result:
+        assert edit("f", base.encode(), [Edit(old, new)]).decode() == result
+        return
+    with pytest.raises(ToolError, match=result):
+        edit("f", base.encode(), [Edit(old, new)])

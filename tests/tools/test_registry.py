@@ -97,11 +97,13 @@ def test_one_line_per_effect() -> None:
 class Result:
     exit_code: int | None = 0
     timed_out: bool = False
+    interrupted: bool = False
     output: str = ""
     duration: float = 0.1
     error: str | None = None
     killed: tuple[int, ...] = ()
     remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     sandbox: str = ""
 
 

@@ -97,17 +97,31 @@ def serving(fake: Fake) -> Iterator[Fake]:
 
 @asynccontextmanager
 async def first_run(
-    tmp_path: Path, look: Any, environment: Mapping[str, str] | None = None, size: tuple[int, int] = (120, 40)
+    tmp_path: Path,
+    look: Any,
+    environment: Mapping[str, str] | None = None,
+    size: tuple[int, int] = (120, 40),
+    patience: float = 5,
+    *,
+    settled: bool = True,
 ) -> AsyncIterator[tuple[AgentApp, Pilot[int], Path]]:
-    """The app at the first-run screen; gives the config file that a choice would write."""
+    """The app at the first-run screen; gives the config file that a choice would write.
+
+    It looks for `patience` seconds at least: a busy machine is no server that does not answer. With `settled` it has
+    looked to the end.
+    """
+
+    async def patient(environment: Any, network: Any, seconds: float) -> Any:
+        return await look(environment, network, max(seconds, patience))
+
     root, base = tmp_path / "work", tmp_path / "user"
     root.mkdir(exist_ok=True)
     paths = Paths(base / "config", base / "data", base / "state")
-    app = AgentApp(Start(root, paths, paths.config_file, environment=environment or {}, look=look))
+    app = AgentApp(Start(root, paths, paths.config_file, environment=environment or {}, look=patient))
     async with app.run_test(size=size) as pilot:
         await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
         await pilot.press("r")
         await until(lambda: isinstance(app.screen, FirstRun))
-        await until(lambda: app.screen._found is not None)  # type: ignore[attr-defined]
+        await until(lambda: not (settled and app.screen._looking))  # type: ignore[attr-defined]
         await pilot.pause()
         yield app, pilot, paths.config_file

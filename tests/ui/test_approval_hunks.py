@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.ui.test_approval import RUN, dialog, edit, numbered, request
+from tests.ui.asked import RUN, dialog, edit, numbered, request
 from tui_agent.core.types import Decision, WriteBytes
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.editor import EditorError
@@ -27,7 +27,7 @@ async def test_space_leaves_a_hunk_out_and_y_applies_the_rest():
     async with dialog(three(), size=(80, 40)) as d:
         await d.key(NEXT, "space")
         assert "takes 2 of 3 hunks" in d.text
-        assert sum("×" in line or "›" in line for line in d.lines) == 3  # its two changed lines, and the cursor
+        assert sum("×" in line or "›" in line for line in d.lines) == 2  # the cursor is on one
         await d.key("y")
         assert await d.answer() == (Decision("1", "yes", chosen=frozenset({1, 3})),)
 
@@ -60,7 +60,7 @@ async def test_nothing_taken_is_not_a_yes():
         assert "nothing is taken: n says no" in d.text
         await d.key("y", "Y")
         assert d.open
-        assert not d.screen.in_field
+        assert not d.screen.field
         await d.key("space", "y")
         assert await d.answer() == (Decision("1", "yes"),)
 
@@ -88,7 +88,7 @@ async def test_space_in_a_command_is_text():
 async def test_a_yes_with_a_note():
     async with dialog(edit()) as d:
         await d.key("Y")
-        assert d.screen.in_field
+        assert d.screen.field
         assert "yes, with this note" in d.text
         await d.pilot.press(*"add a test", "enter")
         assert await d.answer() == (Decision("1", "yes", "add a test"),)
@@ -100,7 +100,7 @@ async def test_escape_leaves_the_note_without_an_answer():
         await d.pilot.press("o", "k", "escape")
         await d.later()
         assert d.open
-        assert not d.screen.in_field
+        assert not d.screen.field
         await d.key("y")
         assert await d.answer() == (Decision("1", "yes"),)
 
@@ -108,11 +108,11 @@ async def test_escape_leaves_the_note_without_an_answer():
 async def test_a_note_needs_the_second_press_too_when_lines_are_unseen():
     async with dialog(request(WriteBytes("long.txt", None, numbered(100)))) as d:
         await d.key("Y")
-        assert not d.screen.in_field
+        assert not d.screen.field
         assert "y again" in d.text
         await d.later()
         await d.key("Y")
-        assert d.screen.in_field
+        assert d.screen.field
 
 
 # ------------------------------------------------------------------ other requests
@@ -322,3 +322,51 @@ async def test_code_is_coloured_for_what_is_on_screen():
         await d.pilot.pause()
         assert {"comment", "keyword", "literal"} <= {part for _, part in view._styles}
         assert "return 'x'  # why" in d.text
+
+
+async def test_x_shows_the_unchanged_lines_and_counts_nothing_as_changed():
+    base = numbered(40)
+    new = base.replace(b"line 10\n", b"ten\n").replace(b"line 30\n", b"thirty\n")
+    async with dialog(request(WriteBytes("a.txt", base, new)), size=(80, 60)) as d:
+        assert "x unchanged" in " ".join(d.text.split())
+        assert "unchanged x" not in d.text
+        total = d.screen.view.total
+        await d.key("x")
+        assert "line 5" in d.text
+        assert (d.screen.view.total, d.screen.view.seen) == (total, total)
+        assert d.fed == []
+        await d.key("y")
+        assert await d.answer() == (Decision("1", "yes"),)
+
+
+async def test_x_is_text_where_nothing_is_folded():
+    async with dialog(edit("1")) as d:
+        await d.key("x")
+        assert d.fed == ["x"]
+
+
+async def test_o_gives_all_of_it_to_the_pager_and_the_dialog_is_deaf_again():
+    read = []
+
+    async def page(view):
+        read.append(view.whole())
+
+    async with dialog(request(WriteBytes("long.txt", None, numbered(100))), page=page) as d:
+        assert "o pager" in " ".join(d.text.split())
+        await d.pilot.press("o")
+        await d.pilot.pause()
+        assert read[0].count("\n+line") == 100
+        assert not d.screen.armed
+        assert d.screen.view.seen < 100, "nobody knows how far they read"
+        await d.pilot.press("y")
+        assert d.fed == ["y"]
+
+
+async def test_a_pager_that_cannot_be_had_is_said():
+    async def page(view):
+        raise EditorError("No pager was found. Set PAGER to the name of yours.")
+
+    async with dialog(RUN, page=page) as d:
+        await d.key("o")
+        await d.later()
+        assert "Set PAGER" in d.text

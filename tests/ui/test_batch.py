@@ -48,7 +48,7 @@ def test_what_was_built_on_an_edit_that_is_not_applied_as_it_was_is_skipped_even
     while asked.request.id != "1":
         asked.move(1)
     if how == "edited":
-        asked.edit(b"3\n")
+        asked.instead(WriteBytes("a", b"1\n", b"3\n"))
     asked.decide(how if how in {"no", "skip"} else "yes", chosen={1} if how == "part" else None)
     assert asked.decisions[1:] == tuple(Decision(name, "skip", NO_BASE, by="rule") for name in "23")
     assert asked.request.id == "4"
@@ -64,9 +64,9 @@ def test_a_no_of_the_person_stays_theirs():
 
 def test_an_edited_text_is_a_new_request_each_time():
     asked = batch(request("1"))
-    asked.edit(b"3\n")
+    asked.instead(WriteBytes("a", b"1\n", b"3\n"))
     first = asked.request
-    asked.edit(b"4\n")
+    asked.instead(WriteBytes("a", b"1\n", b"4\n"))
     second = asked.request
     assert len({"1", first.id, second.id}) == 3
     assert second.effect == WriteBytes("a", b"1\n", b"4\n")
@@ -78,14 +78,14 @@ def test_an_edited_text_is_a_new_request_each_time():
 
 def test_a_no_to_an_edited_text_is_a_no():
     asked = batch(request("1"))
-    asked.edit(b"3\n")
+    asked.instead(WriteBytes("a", b"1\n", b"3\n"))
     asked.decide("no")
     assert asked.decisions == (Decision("1", "no"),)
 
 
 def test_a_command_cannot_be_edited():
     with pytest.raises(TypeError):
-        batch(request("1", effect=RunArgv(("ls",), 1.0))).edit(b"")
+        batch(request("1", effect=RunArgv(("ls",), 1.0))).instead(WriteBytes("a", b"", b"x"))
 
 
 def test_stop_leaves_what_was_answered():
@@ -112,3 +112,17 @@ def test_no_yes_ever_stands_on_a_base_that_is_not_there(steps):
             assert all(
                 given_[base].answer in {"yes", "stop"} and given_[base].chosen is None for base in one.depends_on
             )
+
+
+def test_what_a_rule_allows_is_answered_by_it_and_falls_with_its_base():
+    asked = batch(request("1"), request("2"), request("3", "1"), request("4"))
+    asked.move(1)
+    asked.decide("yes", allowed={"3": "a rule", "4": "a rule"})
+    assert asked.request.id == "1"
+    asked.decide("no")
+    assert asked.decisions == (
+        Decision("1", "no"),
+        Decision("2", "yes"),
+        Decision("3", "skip", NO_BASE, by="rule"),
+        Decision("4", "yes", by="a rule"),
+    )

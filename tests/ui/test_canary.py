@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.echoes import anthropic_echo, ollama_echo, openai_echo
 from tests.ui.looking import CANARY, Fake, serving, text_of, until
 from tui_agent.config import settings
 from tui_agent.core import events as ev
@@ -15,8 +17,10 @@ from tui_agent.paths import Paths
 from tui_agent.providers.network import Network
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Terms
+from tui_agent.terms import environment_of
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
+from tui_agent.ui.viewer import Viewer
 
 SAID = {"error": {"message": f"Authorization: Bearer {CANARY} and x-api-key {CANARY} are wrong, {CANARY}"}}
 
@@ -91,8 +95,72 @@ async def test_no_key_anywhere(tmp_path: Path, answer: str, kind: str) -> None:
                 done = [e for e in app.session.events if isinstance(e, ev.ToolDone)]
                 assert "PATH=" in done[0].text
             transcript = repr(app.session.events)
-            children = repr(app.session.child_environment())
+            children = repr(environment_of(app.session.terms))
     assert any(CANARY in key for _, key, _ in fake.asked)
     for output in (shown, notes, transcript, children):
         assert CANARY not in output
+    assert holding(tmp_path) == []
+
+
+@pytest.mark.parametrize("source", ["env", "cmd"])
+@pytest.mark.parametrize(
+    ("kind", "path", "echo"),
+    [
+        ("openai", "/v1/chat/completions", openai_echo),
+        ("anthropic", "/v1/messages", anthropic_echo),
+        ("ollama", "/v1/api/chat", ollama_echo),
+    ],
+)
+async def test_a_key_in_the_models_own_words(tmp_path: Path, kind: str, path: str, echo: Any, source: str) -> None:
+    """The server knows the key and says it: in reasoning, text and a command, which the person allows."""
+    root = tmp_path / "work"
+    root.mkdir()
+    paths = Paths(*(tmp_path / part for part in ("config", "data", "state")))
+    env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"} | ({"THE_KEY": CANARY} if source == "env" else {})
+    keyed: dict[str, Any] = {"api_key_env": "THE_KEY"}
+    if source == "cmd":
+        keyed = {"api_key_cmd": [sys.executable, "-c", "print('-'.join(['sk', 'CANARY', '7d1e5a']))"]}
+    fake = Fake({path: (200, echo(CANARY))})
+    trace: list[str] = []
+    outputs: list[str] = trace
+    with serving(fake):
+        table = {"type": kind, "endpoint": f"{fake.url}/v1", "model": "m", "options": {"retries": 0}, **keyed}
+        network = Network(trace=trace.append)
+        at = Terms(root, settings({"profiles": {"p": table}}), paths, trusted=True, network=network, environment=env)
+        ready = Ready(at, scripted([]))
+        app = AgentApp(Start(root, paths, paths.config_file, ready=ready, environment=env, network=network))
+
+        def shot() -> None:
+            outputs.extend([text_of(app), app.export_screenshot(), app.export_screenshot(simplify=True)])
+
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(lambda: app.main.conversation is not None and app.session.profile is not None)
+            for text in ("/provider p", "hello"):
+                app.main.composer.load(text)
+                await pilot.press("enter")
+            await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
+            shot()
+            fake.answers[path] = (401, SAID)
+            await pilot.press("y")
+            await until(lambda: any(isinstance(e, ev.RunEnded) for e in app.session.events))
+            shot()
+            for text in ("/details", "/tokens", "/export md out.md", "/export json out.json", "/save saved.json"):
+                app.main.composer.load(text)
+                await pilot.press("enter")
+                await pilot.pause(0.05)
+            shot()
+            app.main.composer.load("/receipts")
+            await pilot.press("enter")
+            await until(lambda: isinstance(app.screen, Viewer))
+            shot()
+            done = [e for e in app.session.events if isinstance(e, ev.ToolDone)]
+            outputs += [repr(app.session.events), repr(done[0].receipt), repr(environment_of(app.session.terms))]
+            outputs += [n.message for n in app._notifications]
+    assert any(CANARY in key for _, key, _ in fake.asked)
+    assert "[key hidden]" in done[0].text
+    assert done[0].receipt is not None
+    assert "[key hidden]" in app.session.log.path.read_text()
+    assert len(trace) > 3
+    assert all("[key hidden]" in (root / name).read_text() for name in ("out.md", "out.json", "saved.json"))
+    assert not [output for output in outputs if CANARY in output]
     assert holding(tmp_path) == []

@@ -20,16 +20,12 @@ from textual.app import App
 from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
-from tui_agent.ui.composer import (
-    BURST_WAIT,
-    KEYS,
-    SELECTING_KEYS,
-    Composer,
-    Pastes,
-    clean,
-    grapheme_end,
-    grapheme_start,
-)
+from tui_agent.core.characters import kind
+from tui_agent.core.display import sanitise
+from tui_agent.ui.chips import Draft, Pastes
+from tui_agent.ui.composer import BURST_WAIT, KEYS, SELECTING_KEYS, Composer
+from tui_agent.ui.editing import KillRing, clean, grapheme_end, grapheme_start
+from tui_agent.ui.keymap import keymap
 
 STYLES = Path(__file__).parents[2] / "styles" / "composer.tcss"
 
@@ -117,7 +113,7 @@ async def test_backslash_enter_is_a_new_line():
 async def test_the_newline_keys_are_data():
     class Other(App):
         def compose(self):
-            yield Composer(newline_keys=frozenset({"f9"}))
+            yield Composer(keys=keymap({"composer.newline": "f9"})[0])
 
     app = Other()
     async with app.run_test() as pilot:
@@ -198,15 +194,44 @@ async def test_readline_set():
         await pilot.press("ctrl+u")
         assert composer.text == ""
         await pilot.press("ctrl+y")
-        assert composer.text == "Xone two "
-        await pilot.press("alt+y")
-        assert composer.text == "threeY"
-        await pilot.press("alt+y")
-        assert composer.text == "Xone two "
+        assert composer.text == "Xone two threeY"
         await pilot.press("ctrl+a", "ctrl+f", "ctrl+k")
         assert composer.text == "X"
         await pilot.press("ctrl+underscore")
-        assert composer.text == "Xone two "
+        assert composer.text == "Xone two threeY"
+
+
+async def test_kills_that_follow_one_another_are_one_and_alt_y_goes_back():
+    async with desk() as (_, pilot, composer):
+        composer.load("one two three four")
+        await pilot.press("ctrl+w", "ctrl+w")
+        assert composer.text == "one two "
+        await pilot.press("ctrl+a", "alt+d", "ctrl+k")
+        assert composer.text == ""
+        await pilot.press("ctrl+y")
+        assert composer.text == "one two "
+        await pilot.press("alt+y")
+        assert composer.text == "three four"
+        await pilot.press("alt+y")
+        assert composer.text == "one two "
+        await pilot.press("x", "alt+y")
+        assert composer.text == "one two x"
+        await pilot.press("ctrl+w", "y", "backspace", "ctrl+w", "ctrl+y")
+        assert composer.text == "one two ", "a key in between begins a new kill"
+
+
+@given(st.lists(st.tuples(st.text("ab", min_size=1, max_size=3), st.booleans(), st.booleans()), min_size=1))
+def test_the_kill_ring_loses_nothing_but_what_is_old(kills):
+    ring = KillRing(len(kills))
+    wanted: list[str] = []
+    for text, forward, chained in kills:
+        ring.kill(text, forward=forward, chained=chained)
+        if chained and wanted:
+            wanted[-1] = wanted[-1] + text if forward else text + wanted[-1]
+        else:
+            wanted.append(text)
+    assert [ring.yank(age) for age in range(len(ring))] == wanted[::-1]
+    assert ring.yank(len(ring)) == wanted[-1]
 
 
 async def test_undo_of_many_lines_shrinks_the_composer():
@@ -287,42 +312,52 @@ def test_graphemes_cover_the_line_in_both_directions(line):
 # ------------------------------------------------------------------ history
 
 
-async def test_history_is_asked_only_when_no_draft_can_be_lost():
+async def test_history_is_asked_from_the_first_and_the_last_row_only():
     async with desk() as (app, pilot, composer):
         await pilot.press("up", "down")
         assert app.steps == [-1, 1]
-        composer.load("two\nlines", recalled=True)
+        composer.load("two\nlines")
         await pilot.press("up")
         assert app.steps == [-1, 1]
         await pilot.press("up")
         assert app.steps == [-1, 1, -1]
         await pilot.press("down", "down")
         assert app.steps == [-1, 1, -1, 1]
-        await pilot.press("x", "up", "up", "up", "down", "down", "down")
-        assert app.steps == [-1, 1, -1, 1]
 
 
-async def test_a_restored_draft_is_not_an_entry():
-    async with desk() as (app, pilot, composer):
-        composer.load("draft")
-        await pilot.press("up", "down")
+async def test_a_wrapped_line_is_many_rows_to_the_history():
+    async with desk((20, 24)) as (app, pilot, composer):
+        composer.load("aaaa bbbb cccc dddd eeee ffff")
+        await pilot.pause()
+        await pilot.press("up")
         assert app.steps == []
-        assert composer.text == "draft"
+        await pilot.press("up")
+        assert app.steps == [-1]
 
 
 # ------------------------------------------------------------------ pastes
 
 LOG = "".join(f"line {number}\n" for number in range(312))
+CHIP = "[paste 1: 312 lines, 2 kB]"
 
 
 async def test_a_paste_is_one_event_and_never_sends():
     async with desk() as (app, pilot, composer):
         composer.post_message(events.Paste("one\r\ntwo\rthree\x1b[31m\x07\x00\tx\n"))
         await pilot.pause()
-        assert composer.text == "one\ntwo\nthree[31m\tx\n"
+        assert composer.text == "one\ntwo\nthree\tx\n"
         assert app.sent == []
         await pilot.press("ctrl+underscore")
         assert composer.text == ""
+
+
+async def test_a_picture_dropped_into_a_sentence_is_named(tmp_path):
+    (tmp_path / "my shot.png").touch()
+    async with desk() as (_, pilot, composer):
+        await pilot.press(*"see ")
+        composer.post_message(events.Paste(f"'{tmp_path}/my shot.png' "))
+        await pilot.press(*"ok")
+        assert composer.text == f'see @"{tmp_path}/my shot.png" ok'
 
 
 async def test_a_big_paste_folds_and_is_sent_in_full():
@@ -330,12 +365,12 @@ async def test_a_big_paste_folds_and_is_sent_in_full():
         await pilot.press(*"see ")
         composer.feed_paste(LOG)
         await pilot.press(*" ok")
-        assert composer.document.text == "see [paste 1: 312 lines] ok"
+        assert composer.document.text == f"see {CHIP} ok"
         assert composer.text == f"see {LOG} ok"
         await pilot.press("enter")
         assert app.sent == [f"see {LOG} ok"]
-        composer.load(app.sent[0], recalled=True)
-        assert composer.document.text == "see [paste 1: 312 lines] ok"
+        composer.load(app.sent[0])
+        assert composer.document.text == f"see {CHIP} ok"
 
 
 async def test_a_long_line_folds():
@@ -372,6 +407,44 @@ async def test_a_chip_is_removed_whole_and_never_cut():
         assert composer.text == LOG
 
 
+async def test_tab_beside_a_chip_unfolds_it_and_undo_folds_it_again():
+    async with desk() as (app, pilot, composer):
+        composer.feed_paste(LOG)
+        await pilot.press("tab")
+        assert composer.document.text == LOG
+        await pilot.press("ctrl+underscore")
+        assert composer.document.text == CHIP
+        await pilot.press("home", "tab")
+        assert composer.text == composer.document.text == LOG
+        assert app.unused == []
+
+
+async def test_a_paste_with_a_line_too_long_to_edit_stays_folded():
+    async with desk() as (app, pilot, composer):
+        composer.feed_paste("x" * 3_000)
+        await pilot.press("tab")
+        assert len(composer.document.text) < 60
+        assert [note.message for note in app._notifications] == [
+            "This paste has a line too long to edit here. It is sent in full."
+        ]
+
+
+async def test_a_draft_is_a_value_and_its_chips_find_their_numbers_again():
+    async with desk() as (_, _pilot, composer):
+        composer.feed_paste(LOG)
+        composer.feed_key(key("!", "!"))
+        draft = composer.draft
+        assert draft == Draft(f"{CHIP}!", {CHIP: LOG})
+        assert draft.full == f"{LOG}!"
+    async with desk() as (_, _pilot, other):
+        other.feed_paste(LOG.replace("line", "item"))
+        other.draft = draft
+        assert other.document.text == "[paste 2: 312 lines, 2 kB]!"
+        assert other.text == draft.full
+        other.draft = Draft("[paste 9: 99 lines]")
+        assert other.text == "[paste 9: 99 lines]", "what only reads like a chip stays what it is"
+
+
 @pytest.mark.parametrize("seed", range(6))
 async def test_no_sequence_of_keys_cuts_a_chip(seed):
     keys = [key for key in [*KEYS, *SELECTING_KEYS] if key not in {"ctrl+c", "super+c", "super+x", "ctrl+v", "super+v"}]
@@ -380,7 +453,7 @@ async def test_no_sequence_of_keys_cuts_a_chip(seed):
         for _unused in range(400):
             name = dice.choice([*keys, "x", "space", "ctrl+j", "PASTE"])
             if name == "PASTE":
-                composer.feed_paste(dice.choice([LOG, "y" * 3_000, "[paste 1: 312 lines]", "a b"]))
+                composer.feed_paste(dice.choice([LOG, "y" * 3_000, CHIP, "a b"]))
             else:
                 composer.feed_key(key(name, {"x": "x", "space": " "}.get(name)))
             document = composer.document.text
@@ -394,8 +467,8 @@ async def test_no_sequence_of_keys_cuts_a_chip(seed):
 async def test_a_paste_that_reads_like_a_chip_is_sent_as_it_is():
     async with desk() as (_, _pilot, composer):
         composer.feed_paste(LOG)
-        composer.feed_paste("[paste 1: 312 lines]")
-        assert composer.text == LOG + "[paste 1: 312 lines]"
+        composer.feed_paste(CHIP)
+        assert composer.text == LOG + CHIP
 
 
 words = st.lists(st.sampled_from([*"ab \n[]1:,é漢", "[paste 1: 60 lines]"]), max_size=30).map("".join)
@@ -420,11 +493,88 @@ def test_cleaned_text_holds_nothing_that_acts_on_a_terminal(raw):
     cleaned.encode()
 
 
+HIDING = (
+    "".join(map(chr, range(0xE0100, 0xE01F0))) + "\ufff9\ufffa\ufffb\u180e\u180b\u3164\uffa0\u115f\u1160\u2800\u034f"
+)
+HIDING += "\u200b\u200c\u200d\u2060\ufe00\ufe0e\ufe0f\u202e\u2066\u00ad\ufeff\U000e0041\U0001d159\u17b4"
+odd = st.text(
+    st.sampled_from(HIDING + "ab \u00a0\u3000\u2003\ue000\u0301😀👩🏽❤#1نمक्षé漢") | st.characters(), max_size=40
+)
+
+
+@given(odd, odd)
+def test_what_is_sent_is_what_is_seen(raw, before):
+    cleaned = clean(raw, clean(before))
+    assert clean(cleaned, clean(before)) == cleaned
+    last = (clean(before) or " ")[-1]
+    for character in cleaned:
+        what = kind(character)
+        if character in "\u200c\u200d\ufe0f":
+            assert last not in "\u200c\u200dab \n"  # one, behind what it changes
+        else:
+            assert what in {None, "combining"} or character in "\n\t "
+        last = character
+    alone = "".join(c for c in cleaned if c not in "\u200c\u200d\ufe0f")
+    shown = sanitise(alone.replace("\t", ""), "text")
+    assert not shown.warns & {"invisible", "control", "bidi", "invalid", "non-ascii-space"}
+    assert not sanitise(cleaned, "prose").warns & {"invisible"}  # the transcript shows it as it was typed
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "👨\u200d👩\u200d👧\u200d👦",
+        "❤\ufe0f",
+        "1\ufe0f\u20e3",
+        "می\u200cخواهم",
+        "क्\u200dष",
+        "👩🏽\u200d🚀",
+        "e\u0301",
+        "🇩🇪",
+        "漢字",
+    ],
+)
+def test_joiners_stay_where_they_are_drawn(kept):
+    assert clean(kept) == kept
+    typed = ""
+    for character in kept:
+        typed += clean(character, typed)
+    assert typed == kept
+
+
+def test_blanks_are_blanks_and_what_a_font_may_lack_is_written_out():
+    assert clean("a\u00a0b\u3000c") == "a b c"
+    assert clean("\ue0b0 \U000e0fff") == "<U+E0B0> <U+E0FFF>"
+    assert clean("hello" + HIDING[:240] + "\ufff9hid\ufffb \u180e") == "hellohid "
+
+
+async def test_joiners_can_be_typed():
+    async with desk() as (_, pilot, composer):
+        for character in "می\u200cخواهم 👩\u200d🚀 a\u200d":
+            composer.post_message(key(character, character))
+        await pilot.pause(BURST_WAIT * 2)
+        assert composer.text == "می\u200cخواهم 👩\u200d🚀 a"
+
+
+async def test_hidden_characters_come_in_by_no_way():
+    async with desk() as (app, pilot, composer):
+        for character in "a\u3164\U000e0101b":
+            composer.post_message(key(character, character))
+        await pilot.pause(BURST_WAIT * 2)
+        composer.insert_paste("c\ufff9d")
+        composer.load(composer.text + "\u2800e")
+        assert composer.text == "abcde"
+        composer.type("\u115ff")
+        await pilot.press("enter")
+        assert app.sent == ["abcdef"]
+
+
 async def type_at_once(composer: Composer, pilot, data: str) -> None:
     """Keys as a terminal without bracketed paste replays a paste: all in one read."""
     names = {"\r": "enter", "\n": "ctrl+j", " ": "space"}
+    began = time.monotonic() - 1  # every real key comes after it, on a machine that has just started too
     for number, character in enumerate(data):
-        composer.post_message(key(names.get(character, character), character, at=1000.0 + number * 0.0001))
+        composer.post_message(key(names.get(character, character), character, at=began + number * 0.0001))
     await pilot.pause(BURST_WAIT * 2)
 
 
@@ -552,6 +702,7 @@ PROGRAM = """
 import sys
 from textual.app import App
 from tui_agent.ui.composer import Composer
+from tui_agent.ui.pastes import patch_pastes
 from tui_agent.ui.terminal import patch_keys
 
 class Desk(App):
@@ -564,6 +715,7 @@ class Desk(App):
         self.exit(repr(message.text))
 
 patch_keys()
+patch_pastes()
 print("sent", Desk().run())
 """
 
@@ -591,7 +743,7 @@ def test_bytes_of_a_real_terminal():
             "\r",
             "b",
             "\x7f",
-            "\x1b[200~1\r\n2\r\x1b[201~",
+            "\x1b[200~1\x1b[31m\r\n\x1b[A\x072\r\x1b[201~",
         ):
             os.write(master, typed.encode())
             time.sleep(0.02)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.ui.editor import EditorError, at_line, edit_text, editor, open_at, own_environment
+from tui_agent.ui.editor import EditorError, at_line, edit_text, editor, open_at, own_environment, page, pager
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,19 @@ def test_the_editor_gets_no_keys(tmp_path):
     found = edit_text("a", b"", lambda path: open_at(path, 1, environment)).split()
     assert b"DISPLAY" in found
     assert b"SECRET_KEY" not in found
+
+
+def test_the_pager_of_the_person_reads_a_private_copy(tmp_path):
+    seen = tmp_path / "seen"
+    body = f"open({str(seen)!r}, 'w').write(open(path).read() + oct(os.stat(path).st_mode)[-3:])"
+    environment = script(tmp_path, body)
+    page("all\nof it", {"PAGER": environment["EDITOR"], "PATH": environment["PATH"]})
+    assert seen.read_text() == "all\nof it600"
+
+
+def test_a_pager_that_ends_with_a_failure_has_shown_it_all_the_same(tmp_path):
+    page("x", {"PAGER": "false", "PATH": "/usr/bin:/bin"})
+    with pytest.raises(EditorError, match="Set PAGER"):
+        page("x", {"PAGER": "/nowhere/pager"})
+    with pytest.raises(EditorError, match="No pager was found. Set PAGER"):
+        pager({"PATH": str(tmp_path)})

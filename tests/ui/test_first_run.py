@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import socket
 import tomllib
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import OptionList
 
 from tests.ui.looking import CANARY, Fake, first_run, nothing, serving, text_of, until
 from tui_agent.config import presets
 from tui_agent.core.profile import ModelInfo
 from tui_agent.providers.network import Network
 from tui_agent.ui.app import AgentApp
+from tui_agent.ui.field import Field
 from tui_agent.ui.first_run import FirstRun, suggested
-from tui_agent.ui.found import Found, best_of, keys, look_around
+from tui_agent.ui.found import AGAIN_SECONDS, LOOK_SECONDS, Found, best_of, keys, look_around
 
 SSE = (
     b'data: {"choices": [{"index": 0, "delta": {"content": "ok"}, "finish_reason": null}]}\n\n'
@@ -98,10 +103,26 @@ async def test_nothing_found_says_so_and_the_demo_needs_nothing(tmp_path: Path) 
             *("ollama", "openai", "anthropic", "openrouter", "mistral", "server", "demo")
         ]
         await pilot.press("7")
+        await until(lambda: app.wants_demo)
+        assert app.main.conversation is None, "it plays in a folder of its own, not here"
+        assert not file.exists()
+
+
+async def test_the_configuration_can_be_written_by_hand_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["# nothing yet\n", '[profiles.mine]\ntype = "openai"\nendpoint = "http://127.0.0.1:1/v1"\nmodel = "m"\n']
+    monkeypatch.setattr("tui_agent.ui.mending.open_at", lambda path, *_: Path(path).write_text(texts.pop(0)))
+    monkeypatch.setattr(AgentApp, "suspend", lambda _: nullcontext())
+    async with first_run(tmp_path, nothing) as (app, pilot, _):
+        assert "tui-agent" in text_of(app).splitlines()[0]
+        assert text_of(app).splitlines()[0].rstrip().endswith("no provider yet")
+        await pilot.press("o")
+        assert isinstance(app.screen, FirstRun)
+        await pilot.press("O")
         await running(app)
         assert app.session.profile is not None
-        assert app.session.profile.name == "demo"
-        assert not file.exists()
+        assert app.session.profile.name == "mine"
 
 
 async def test_leaving_writes_nothing(tmp_path: Path) -> None:
@@ -116,19 +137,43 @@ async def test_ollama_that_is_started_meanwhile_is_found_by_itself(
 ) -> None:
     monkeypatch.setattr("tui_agent.ui.first_run.POLL_SECONDS", 0.05)
     there = Found("ollama", {"type": "ollama"}, (ModelInfo("m"),), ModelInfo("m"))
-    rounds = 0
+    started = asyncio.Event()
 
     async def look(environment: Any, network: Network, seconds: float) -> list[Found]:
-        nonlocal rounds
-        rounds += 1
-        return [there] if rounds > 3 else []
+        return [there] if started.is_set() else []
 
     async with first_run(tmp_path, look) as (app, pilot, _):
         await pilot.press("1")
         await pilot.pause()
         assert "ollama serve" in text_of(app)
         assert "ollama pull" in text_of(app)
+        started.set()
         await until(lambda: "FOUND ON THIS MACHINE" in text_of(app))
+
+
+async def test_what_answers_late_is_found_all_the_same_and_the_cursor_stays(tmp_path: Path) -> None:
+    there = Found("ollama", {"type": "ollama"}, (ModelInfo("m"),), ModelInfo("m"))
+    late = asyncio.Event()
+    asked: list[float] = []
+
+    async def look(environment: Any, network: Network, seconds: float) -> list[Found]:
+        asked.append(seconds)
+        if len(asked) > 1:
+            await late.wait()
+        return [there] if late.is_set() else []
+
+    async with first_run(tmp_path, look, patience=0, settled=False) as (app, pilot, _):
+        await until(lambda: len(asked) > 1)
+        await pilot.pause()
+        assert "Looking for servers" in text_of(app)
+        assert "no server" not in text_of(app)
+        await pilot.press("down", "down")
+        late.set()
+        await until(lambda: "FOUND ON THIS MACHINE" in text_of(app))
+        option = app.screen.query_one(OptionList).highlighted_option
+        assert option is not None
+        assert option.id == "anthropic"
+        assert asked == [LOOK_SECONDS, AGAIN_SECONDS]
 
 
 async def test_a_key_that_is_not_set_says_where_keys_come_from(tmp_path: Path) -> None:
@@ -190,9 +235,8 @@ async def test_a_slow_server_does_not_hold_up_the_screen_and_is_found_with_patie
     with serving(ollama()) as fake:
         fake.delay = 0.6
         only(ollama=fake.url)
-        async with first_run(tmp_path, look_around) as (app, pilot, _):
+        async with first_run(tmp_path, look_around, patience=0, settled=False) as (app, _, _):
             assert "FOUND ON THIS MACHINE" not in text_of(app)
-            await pilot.press("r")
             await until(lambda: "FOUND ON THIS MACHINE" in text_of(app))
 
 
@@ -340,3 +384,79 @@ async def test_it_fits_a_small_terminal(tmp_path: Path) -> None:
         assert isinstance(app.screen, FirstRun)
         assert "Ollama" in text_of(app)
         assert "Esc" in text_of(app)
+
+
+async def test_where_nothing_can_be_written_the_choice_counts_for_this_session(
+    tmp_path: Path, only: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(file: Path, text: str) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(file))
+
+    monkeypatch.setattr("tui_agent.config.write_private", refuse)
+    with serving(ollama()) as fake:
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around) as (app, pilot, file):
+            await pilot.press("enter")
+            await running(app)
+            await pilot.pause()
+            assert not file.exists()
+            assert app.session.profile is not None
+            assert app.session.profile.model == "qwen3-coder:30b"
+            assert "ollama" in app.loaded.settings.profiles
+            shown = text_of(app)
+            assert "Read-only file system" in shown
+            assert "This choice counts for this session only." in shown
+
+
+# ------------------------------------------------------------------ an address
+
+
+ADDRESSES = [
+    "http://localhost:99999/v1",
+    "ftp://x/v1",
+    "http://",
+    "http://:80",
+    "localhost:port",
+    "not a url at all",
+    "http://exa mple/v1",
+    "http://u:pw@localhost/v1",
+]
+
+
+@pytest.mark.parametrize("typed", ADDRESSES)
+async def test_an_address_that_is_none_stays_to_be_mended(tmp_path: Path, typed: str) -> None:
+    async with first_run(tmp_path, nothing) as (app, pilot, file):
+        await pilot.press("6")
+        await pilot.press(*typed, "enter")
+        await pilot.pause()
+        field = app.screen.query_one(Field)
+        assert field.value == typed
+        assert field.selection.is_empty
+        assert field.cursor_position == len(typed), "the next key goes on where the person was"
+        assert "no http:// or https:// address" in text_of(app)
+        assert not file.exists()
+
+
+async def test_an_address_needs_no_scheme(tmp_path: Path) -> None:
+    with serving(Fake({"/v1/models": (200, {"data": [{"id": "only"}]})})) as fake:
+        async with first_run(tmp_path, nothing) as (app, pilot, file):
+            await pilot.press("6")
+            await pilot.press(*fake.url.removeprefix("http://"), "/", "v", "1", "enter")
+            await until(lambda: "Which model of local?" in text_of(app))
+            await pilot.press("enter")
+            await running(app)
+            assert profile_written(file, "local") == {
+                "type": "openai",
+                "endpoint": f"{fake.url}/v1",
+                "model": "only",
+            }
+
+
+async def test_what_stands_below_the_list_is_whole_in_a_small_terminal(tmp_path: Path) -> None:
+    async with first_run(tmp_path, nothing, size=(40, 20)) as (app, pilot, _):
+        for number in range(2, 6):
+            await pilot.press(str(number))
+            await pilot.pause()
+            note = app.screen.query_one("#note")
+            assert note.region.height == note.get_content_height(app.size, app.size, note.size.width)
+            assert app.screen.query_one("#first-run").content_region.contains_region(note.region)

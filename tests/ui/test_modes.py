@@ -56,6 +56,8 @@ async def test_a_plan_is_carried_out_when_it_is_approved(tmp_path: Path) -> None
         await send(app, pilot, "plan it")
         await until(lambda: bool(ends(app)))
         await idle(app)
+        await pilot.pause()
+        assert "/approve carries it out" in text_of(app)
         await send(app, pilot, "/approve")
         assert app.session.mode.name == "ask"
         await answer(app, pilot, "y")
@@ -74,8 +76,7 @@ async def test_a_failed_batch_is_reverted_by_its_command(tmp_path: Path) -> None
         assert ends(app)[0].reason is StopReason.UNVERIFIED
         await send(app, pilot, "/revert")
         await until(lambda: not (app.session.root / "new.txt").exists())
-        await until(lambda: any(isinstance(e, ev.Notice) and "took back" in e.text for e in app.session.events))
-        await until(lambda: any(isinstance(e, ev.Notice) and e.text == "reverted: new.txt" for e in app.session.events))
+        await until(lambda: any(isinstance(e, ev.Undone) and e.paths == ("new.txt",) for e in app.session.events))
 
 
 async def test_revert_stops_a_turn_that_runs(tmp_path: Path) -> None:

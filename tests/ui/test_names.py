@@ -38,7 +38,8 @@ def widgets() -> list[type[MessagePump]]:
 
 
 MEANT = {
-    "AgentApp": {"_return_code", "_exception", "_handle_exception"},  # how a crash ends; see there
+    # how a crash ends, see there; and what Textual itself pastes from, for the same meaning
+    "AgentApp": {"_return_code", "_exception", "_handle_exception", "_clipboard"},
 }
 
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.text import Text
 
+from tests.ui.test_app import idle, running, text_of, until
 from tui_agent.core import events as ev
-from tui_agent.core.profile import Pricing, Profile
-from tui_agent.core.types import AssistantMessage, Usage
+from tui_agent.core.profile import ModelInfo, Pricing, Profile
+from tui_agent.core.types import AssistantMessage, Author, Usage
+from tui_agent.providers.scripted import scripted
+from tui_agent.ui.app import AgentApp
 from tui_agent.ui.chrome import HeaderState, header_line
-from tui_agent.ui.numbers import NO_PRICING, gauge, privacy_report, size, tokens_report
+from tui_agent.ui.numbers import NO_PRICING, forecast, gauge, money, privacy_report, size, tokens_report
+from tui_agent.ui.switching import Today, hint, note
 
 PRICED = Profile("cloud", model="m", pricing=Pricing(2.0, 0.5, 8.0))
 
 
 def said(usage: Usage | None, cost: float | None) -> ev.AssistantSaid:
-    return ev.AssistantSaid(AssistantMessage("x"), usage=usage, cost=cost)
+    return ev.AssistantSaid(AssistantMessage("x", author=Author("openai-chat", "e", "m")), usage=usage, cost=cost)
 
 
 def report(*events: Any, profile: Profile = PRICED) -> str:
@@ -41,6 +46,11 @@ def test_without_pricing_the_cost_is_unknown_and_never_nothing() -> None:
     text = report(ev.ModelChosen("cloud", "m"), said(Usage(10, 1), None), profile=Profile("cloud", model="m"))
     assert NO_PRICING in text
     assert "$" not in text
+
+
+def test_prices_of_another_model_are_told_as_that() -> None:
+    text = report(ev.ModelChosen("cloud", "n"), said(Usage(10, 1), None))
+    assert "n/a (the prices of cloud are those of m)" in text
 
 
 def test_a_local_model_costs_nothing_and_says_why() -> None:
@@ -123,3 +133,52 @@ def test_hosts() -> None:
     assert "https://api.openai.com  3 requests" in text
     assert "http://127.0.0.1:11434  1 request" in text
     assert "--offline" in text
+
+
+@pytest.mark.parametrize(
+    ("used", "characters", "pricing", "told"),
+    [
+        (None, 5, Pricing(3.0, 0.3, 15.0), "message ~10"),
+        (9_000, 1_600, Pricing(3.0, 0.3, 15.0), "next ~9.4k, up to $0.0282"),
+        (90_000, 40_000, Pricing(3.0, 0.3, 15.0), "next ~100k, up to $0.30"),
+        (9_000, 4, None, "next ~9.0k"),
+        (10, 4, Pricing(0.0, 0.0, 0.0), "next ~20"),
+    ],
+)
+def test_what_sending_would_take(used: int | None, characters: int, pricing: Pricing | None, told: str) -> None:
+    assert forecast(used, characters, pricing) == told
+
+
+async def test_the_footer_tells_it_while_a_message_is_typed(tmp_path: Path) -> None:
+    usage = {"input_tokens": 9_000, "output_tokens": 0}
+    async with running(tmp_path, scripted([{"text": "x", "usage": usage}])) as (app, pilot):
+        await pilot.press(*"hello")
+        await until(lambda: "message ~10" in footer(app))
+        await pilot.press("enter")
+        await idle(app)
+        await until(lambda: "ready" in footer(app))
+        app.main.composer.load("x" * 4_000)
+        await until(lambda: "next ~10.0k" in footer(app))
+        app.main.composer.load("/he")
+        await until(lambda: "next" not in footer(app))
+
+
+def footer(app: AgentApp) -> str:
+    return text_of(app).splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("cost", "word"),
+    [(None, "$ n/a"), (0.0, "$0.00"), (1e-9, "<$0.01"), (0.0099, "<$0.01"), (0.01, "$0.01"), (1.234, "$1.23")],
+)
+def test_a_real_cost_is_never_shown_as_nothing(cost: float | None, word: str) -> None:
+    assert money(cost) == word
+    assert word in header_line(HeaderState(cost=cost), 80).plain
+
+
+def test_a_provider_without_a_model_stands_alone() -> None:
+    assert " · " not in header_line(HeaderState("parser", provider="script"), 120).plain
+    rate = ModelInfo("m", pricing=Pricing(0.001, 0.0, 0.004))
+    listed = Profile("cloud", model="m")
+    assert "<0.01/<0.01" in hint(rate, listed, Today())
+    assert "about <$0.01." in note(rate, listed, Today(tokens=500))

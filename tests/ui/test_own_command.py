@@ -15,6 +15,11 @@ def own(app) -> list[ev.ToolDone]:
     return [e for e in app.session.events if isinstance(e, ev.ToolDone)]
 
 
+def numbers(app) -> list[str]:
+    rows = (line.partition("│")[0].strip() for line in text_of(app).splitlines())
+    return [row for row in rows if row.isdigit()]
+
+
 async def test_it_runs_unasked_is_shown_as_theirs_and_told(tmp_path: Path) -> None:
     seen: list[Request] = []
     async with running(tmp_path, scripted([{"text": "I see."}], seen=seen)) as (app, pilot):
@@ -32,6 +37,23 @@ async def test_it_runs_unasked_is_shown_as_theirs_and_told(tmp_path: Path) -> No
         texts = [m.text for m in seen[0].messages if isinstance(m, UserMessage)]
         assert texts[0].startswith("I ran a command myself: echo one > made; echo two | tr t T\nTwo\n")
         assert texts[1] == "and now?"
+
+
+async def test_what_it_printed_stays_on_the_screen(tmp_path: Path) -> None:
+    """Nobody types `!ls` to read that it exited with 0."""
+    async with running(tmp_path, scripted([])) as (app, pilot):
+        await send(app, pilot, "!seq 1 3")
+        await until(lambda: bool(own(app)))
+        await idle(app)
+        await pilot.pause()
+        assert numbers(app) == ["1", "2", "3"]
+        assert "(exit 0)" not in text_of(app)
+        await send(app, pilot, "!seq 101 200; false")
+        await until(lambda: len(own(app)) == 2)
+        await idle(app)
+        await pilot.pause()
+        assert numbers(app)[-18:] == [str(n) for n in range(183, 201)], "the end of a long one"
+        assert "82 more lines" in text_of(app)
 
 
 async def test_it_sees_no_key_and_no_terminal(tmp_path: Path) -> None:

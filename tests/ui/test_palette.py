@@ -12,7 +12,8 @@ from textual import events
 from textual.app import App
 from textual.widgets import Input, Static
 
-from tui_agent.ui.palette import Found, Palette, PaletteItem, layout, match, search
+from tui_agent.ui.fuzzy import match
+from tui_agent.ui.palette import Found, Palette, PaletteItem, layout, search
 
 STYLES = Path(__file__).parents[2] / "styles" / "palette.tcss"
 
@@ -171,11 +172,11 @@ async def test_at_80_columns():
         await pilot.press(*"model cl")
         await pilot.pause()
         rows = picture(app)
-        assert rows[2] == "  ┌" + "─" * 74 + "┐"
+        assert rows[2] == "┌" + "─" * 78 + "┐"
         assert rows[3].strip().startswith("│ › model cl")
         assert rows[3].endswith("3 of 6 │")
         assert rows[5].split() == ["│", "MODEL", "price", "│"]
-        assert rows[6].startswith("  │ › anthropic  claude-sonnet")
+        assert rows[6].startswith("│ › anthropic  claude-sonnet")
         assert rows[6].endswith("fits, 18k │")
         assert any("The next message goes to anthropic." in row for row in rows)
         assert rows[23] == " ↑↓ choose   Enter switch   Esc back"
@@ -186,6 +187,16 @@ async def test_at_120_columns_it_is_a_frame_in_the_middle():
         region = screen.query_one("#palette").region
         assert (region.width, region.x) == (80, 20)
         assert abs(region.y - (40 - region.bottom)) <= 1
+
+
+async def test_nothing_of_what_is_below_stands_beside_the_frame():
+    for size in ((120, 40), (80, 24)):
+        async with palette(size=size) as (app, pilot, _):
+            app.screen_stack[0].query_one(Static).update("\n".join(["x" * 120] * 40))
+            await pilot.pause()
+            framed = [row for row in picture(app) if "│" in row or "┌" in row]
+            assert framed
+            assert "x" not in "".join(row.split("│")[0] + row.split("│")[-1] for row in framed if "│" in row)
 
 
 async def test_at_40_columns_it_is_a_page():
@@ -220,9 +231,10 @@ async def test_enter_answers_the_id():
         assert app.answers == ["diff"]
 
 
-async def test_escape_answers_none():
+@pytest.mark.parametrize("key", ["escape", "ctrl+c", "f2"])
+async def test_leaving_answers_none(key):
     async with palette() as (app, pilot, _):
-        await pilot.press("x", "escape")
+        await pilot.press("x", key)
         assert app.answers == [None]
 
 
@@ -311,3 +323,13 @@ async def test_resizing_keeps_the_choice():
             await pilot.pause()
         await pilot.press("enter")
         assert app.answers == ["haiku"]
+
+
+@pytest.mark.parametrize("name", ["enter", "escape"])
+async def test_keys_in_one_read_answer_once_and_leave_the_screen_below(name):
+    async with palette() as (app, pilot, _screen):
+        for _ in range(3):
+            app.post_message(events.Key(name, None))
+        await pilot.pause()
+        assert len(app.screen_stack) == 1
+        assert len(app.answers) == 1

@@ -120,3 +120,12 @@ async def test_debug_writes_requests_without_words_or_keys(tmp_path: Path) -> No
     assert "SECRET" not in text
     assert CANARY not in text
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+async def test_doctor_tells_in_the_transcript_what_may_stand_in_the_way(tmp_path: Path) -> None:
+    async with started(tmp_path, configuration("http://127.0.0.1:9", "m")) as (app, pilot, _):
+        await say(app, pilot, "/doctor")
+        await until(lambda: "provider" in told(app))
+        assert "refuses connections" in told(app)
+        assert "ok     key        from THE_KEY, which is set" in told(app)
+        assert CANARY not in told(app)

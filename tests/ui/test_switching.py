@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 from tests.ui.looking import CANARY, Fake, serving, text_of, until
 from tui_agent.config import settings
 from tui_agent.core import events as ev
+from tui_agent.core.endings import StopReason
 from tui_agent.core.profile import ModelInfo, Pricing, Profile
 from tui_agent.core.types import (
     AssistantMessage,
@@ -33,7 +34,7 @@ from tui_agent.providers.scripted import scripted
 from tui_agent.session import Terms
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.palette import Palette
-from tui_agent.ui.switching import Today, compatible_trap, fits, hint, note, window_trap
+from tui_agent.ui.switching import Today, compatible_trap, fits, hint, note, window_trap, with_window
 
 CLOUD = Profile(
     "cloud", "anthropic", "anthropic", "https://api.anthropic.com", "claude", pricing=Pricing(3.0, 0.3, 15.0)
@@ -80,8 +81,8 @@ def test_unknown_stays_open() -> None:
     ("loaded", "asked", "most", "says"),
     [
         (4096, 32_768, 262_144, "loaded with 4,096 tokens; the profile asks for 32,768"),
-        (4096, None, 262_144, "Set num_ctx = 32768"),
-        (4096, None, 8192, "Set num_ctx = 8192"),
+        (4096, None, 262_144, "/window 32768 asks for more"),
+        (4096, None, 8192, "/window 8192 asks for more"),
         (4096, None, 4096, ""),
         (32_768, 32_768, 262_144, ""),
         (None, 32_768, 262_144, ""),
@@ -101,17 +102,38 @@ def test_the_compatible_interface_of_ollama_is_told() -> None:
     assert compatible_trap(Profile("o", endpoint="http://127.0.0.1:port/v1")) == ""
 
 
+def test_a_window_is_asked_for_where_it_can_be() -> None:
+    native = with_window(LOCAL, 8192)
+    assert native is not None
+    assert (native.endpoint, native.generation) == (LOCAL.endpoint, {"num_ctx": 8192})
+    compatible = with_window(Profile("o", endpoint="http://127.0.0.1:11434/v1/", generation={"seed": 1}), 8192)
+    assert compatible is not None
+    assert (compatible.type, compatible.wire, compatible.endpoint) == (
+        "ollama",
+        "ollama-native",
+        "http://127.0.0.1:11434",
+    )
+    assert compatible.generation == {"seed": 1, "num_ctx": 8192}
+    assert with_window(CLOUD, 8192) is None
+
+
 # ------------------------------------------------------------------ in the app
 
 
 @asynccontextmanager
 async def running(
-    tmp_path: Path, model: Model, profiles: dict[str, Any], profile: Profile | None = None, **kw: Any
+    tmp_path: Path,
+    model: Model,
+    profiles: dict[str, Any],
+    profile: Profile | None = None,
+    *,
+    environment: dict[str, str] | None = None,
+    **kw: Any,
 ) -> AsyncIterator[tuple[AgentApp, Pilot[int]]]:
     root = tmp_path / "work"
     root.mkdir(exist_ok=True)
     network = Network(**kw)
-    env = {"HOME": str(tmp_path), "THE_KEY": CANARY}
+    env = {"HOME": str(tmp_path), "THE_KEY": CANARY, **(environment or {})}
     at = Terms(
         root,
         settings({"profiles": profiles}),
@@ -209,6 +231,22 @@ async def test_the_context_trap_is_found_after_the_first_answer_and_the_meter_is
             assert sum(isinstance(e, ev.Notice) and bool(e.title) for e in app.session.events) == told
 
 
+async def test_a_window_for_this_session(tmp_path: Path) -> None:
+    with serving(ollama_fake()) as fake:
+        table = {"type": "ollama", "endpoint": fake.url, "model": "qwen"}
+        async with running(tmp_path, scripted([{"text": "a"}]), {"ollama": table}) as (app, pilot):
+            await send(app, pilot, "/window 8k")
+            assert any("only Ollama can" in n.message for n in app._notifications)
+            await send(app, pilot, "/provider ollama")
+            for word in ("", " nonsense", " 0"):
+                await send(app, pilot, f"/window{word}")
+            await send(app, pilot, "/window 8k")
+            await send(app, pilot, "hello")
+            await ended(app)
+            assert "qwen is asked for a window of 8,192 tokens" in text_of(app)
+        assert [body["options"] for path, _, body in fake.asked if path == "/api/chat"] == [{"num_ctx": 8192}]
+
+
 async def test_enough_context_says_nothing(tmp_path: Path) -> None:
     with serving(ollama_fake(32_768)) as fake:
         table = {"type": "ollama", "endpoint": fake.url, "model": "qwen", "generation": {"num_ctx": 32_768}}
@@ -232,6 +270,54 @@ async def test_models_come_from_the_server_with_the_one_in_use_first(tmp_path: P
             assert rows.index("› other") < rows.index("qwen")
             await pilot.press("down", "enter")
             await until(lambda: app.session.profile is not None and app.session.profile.model == "qwen")
+
+
+async def test_the_window_is_known_again_when_the_one_in_use_is_chosen(tmp_path: Path) -> None:
+    with serving(ollama_fake(32_768)) as fake:
+        table = {"type": "ollama", "endpoint": fake.url, "model": "qwen", "generation": {"num_ctx": 32_768}}
+        async with running(tmp_path, scripted([]), {"ollama": table}) as (app, pilot):
+            await send(app, pilot, "/provider ollama")
+            await send(app, pilot, "hello")
+            await ended(app)
+            await until(lambda: app.session.info is not None)
+            await send(app, pilot, "/provider ollama")
+            await until(lambda: app.session.info is not None and "/32k" in text_of(app).splitlines()[0])
+
+
+async def test_the_models_of_ollama_come_with_what_each_can_do(tmp_path: Path) -> None:
+    with serving(ollama_fake()) as fake:
+        table = {"type": "ollama", "endpoint": fake.url, "model": "qwen", "generation": {"num_ctx": 16_384}}
+        async with running(tmp_path, scripted([]), {"ollama": table}) as (app, pilot):
+            await send(app, pilot, "/provider ollama")
+            await send(app, pilot, "/model")
+            await until(lambda: isinstance(app.screen, Palette))
+            await pilot.pause()
+            rows = [row for row in text_of(app).splitlines() if "other" in row or "› qwen" in row]
+            assert len(rows) == 2
+            assert all(" 16k " in row and " yes " in row and " local " in row for row in rows)
+    shown = [body for path, _, body in fake.asked if path == "/api/show"]
+    assert sorted(one["model"] for one in shown) == ["other", "qwen"]  # asked at the same time
+
+
+async def test_one_escape_ends_a_countdown_and_keeps_the_message(tmp_path: Path) -> None:
+    busy = (429, {"error": {"message": "slow down"}, "details": []})
+    with serving(Fake({"/v1/chat/completions": busy})) as fake:
+        table = {"type": "openai", "endpoint": f"{fake.url}/v1", "model": "m"}
+        async with running(tmp_path, scripted([]), {"p": table}) as (app, pilot):
+            await send(app, pilot, "/provider p")
+            await send(app, pilot, "hello")
+            await until(lambda: app.talk.retrying)
+            await pilot.pause(0.1)
+            assert "Rate limit at p (429): try 2 of 6" in text_of(app)
+            assert "Next try in " in text_of(app)
+            assert "Esc stop   Ctrl+X r now   Ctrl+X p other provider" in text_of(app).splitlines()[-1]
+            await pilot.press("escape")
+            async with asyncio.timeout(1):
+                await ended(app)
+            assert app.main.composer.text == "hello"
+            (end,) = [e for e in app.session.events if isinstance(e, ev.RunEnded)]
+            assert end.reason is StopReason.STOPPED
+        assert [path for path, *_ in fake.asked] == ["/v1/chat/completions"]
 
 
 async def test_the_provider_in_use_is_marked(tmp_path: Path) -> None:
@@ -267,8 +353,8 @@ async def test_tokens_by_any_of_its_names(tmp_path: Path, word: str) -> None:
         await send(app, pilot, "hello")
         await ended(app)
         await send(app, pilot, word)
-        await pilot.pause(0.2)
-        assert 'n/a (no "pricing" block for this provider)' in text_of(app)
+        await until(lambda: 'n/a (no "pricing" block for this provider)' in text_of(app))
+        assert "n/a (the cost of a reply is unknown)  (1 session)" in text_of(app)
 
 
 async def test_offline_refuses_a_provider_outside_and_privacy_says_so(tmp_path: Path) -> None:
@@ -314,6 +400,40 @@ async def test_a_picture_goes_with_its_message_and_stays_in_the_history(tmp_path
     assert firsts[0].images[0].data not in log  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("has", [True, False])
+async def test_ctrl_v_takes_the_picture_of_the_clipboard_else_what_was_copied_here(tmp_path: Path, has: bool) -> None:
+    requests: list[Request] = []
+
+    async def stream(request: Request) -> AsyncIterator[Any]:
+        requests.append(request)
+        yield TextDelta("a cat")
+        yield ReplyEnd("stop")
+
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "png").write_bytes(PNG)
+    (programs / "pngpaste").write_text(f"#!/bin/sh\n{f'cat {programs}/png' if has else 'exit 1'}\n")
+    (programs / "pngpaste").chmod(0o755)
+    extra = {"PATH": f"{programs}:/usr/bin:/bin"}
+    async with running(tmp_path, Model(Author("x", "x", "m"), stream), {}, environment=extra) as (app, pilot):
+        app._clipboard = "copied here"
+        app.main.composer.load("what is ")
+        app.main.composer.move_cursor(app.main.composer.document.end)
+        await pilot.press("ctrl+v")
+        await until(lambda: len(app.main.composer.text) > len("what is "))
+        text = app.main.composer.text
+        await pilot.press("enter")
+        await ended(app)
+    (said,) = [m for m in requests[0].messages if isinstance(m, UserMessage)]
+    if has:
+        (file,) = (tmp_path / "state" / "pasted").iterdir()
+        assert text == f'what is @"{file}" '
+        assert [(image.media_type, image.size) for image in said.images] == [("image/png", len(PNG))]
+    else:
+        assert text == "what is copied here"
+        assert said.images == ()
+
+
 async def test_a_model_that_takes_no_pictures_is_not_sent_one(tmp_path: Path) -> None:
     async with running(tmp_path, scripted([{"text": "x"}]), {}, Profile("first", model="blind", images=False)) as (
         app,
@@ -351,7 +471,7 @@ async def test_after_a_switch_to_a_blind_model_pictures_are_left_out_and_said(tm
 
 
 def test_a_silent_stream_is_told_apart_from_a_busy_one() -> None:
-    from tui_agent.ui.main import phase_words
+    from tui_agent.ui.chrome import phase_words
 
     streaming, waiting = ev.Phase("streaming"), ev.Phase("waiting")
     assert phase_words(streaming, 30, 1) == "streaming 30s"

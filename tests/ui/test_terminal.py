@@ -18,7 +18,8 @@ import pytest
 from textual import _ansi_sequences
 from textual._xterm_parser import XTermParser
 
-from tui_agent.ui.terminal import RESTORE, patch_keys
+from tui_agent.restore import RESTORE
+from tui_agent.ui.terminal import patch_keys
 
 ROOT = Path(__file__).parents[2]
 

@@ -19,28 +19,33 @@ from tui_agent.core.events import (
     Notice,
     Phase,
     ProviderFailed,
+    Routed,
     RunEnded,
     ToolDone,
     ToolStarted,
     Unknown,
     UserSaid,
 )
+from tui_agent.core.receipt import Receipt
 from tui_agent.core.types import (
     AssistantMessage,
     Image,
     ProviderError,
     ReasoningDelta,
-    Receipt,
     RetryTick,
     TextDelta,
     ToolCall,
     Usage,
 )
-from tui_agent.ui.blocks import Story, amount, seconds
+from tui_agent.paths import own_file
+from tui_agent.ui.blocks import Action, Note, prose
 from tui_agent.ui.heights import Heights
-from tui_agent.ui.lines import BLANK
+from tui_agent.ui.keymap import USUAL
+from tui_agent.ui.lines import BLANK, STYLES
 from tui_agent.ui.markdown import Tail
-from tui_agent.ui.render import gap_between, rows
+from tui_agent.ui.numbers import amount, seconds
+from tui_agent.ui.render import gap_between, rows, with_keys
+from tui_agent.ui.story import Story
 
 DURABLE = (UserSaid, AssistantSaid, Checkpoint, Asked, Answered, ToolDone, CheckDone, Notice, ProviderFailed, RunEnded)
 
@@ -52,7 +57,7 @@ def screen(*events, width: int = 60, full: bool = False) -> list[str]:
     lines, above = [], None
     for block in [*story.blocks, *story.pending()]:
         lines += [BLANK] if gap_between(above, block) else []
-        lines += rows(block, width, full)
+        lines += rows(with_keys(block, USUAL.say), width, full)
         above = block
     if story.text is not None:
         lines += Tail().draw(story.text, width)
@@ -79,7 +84,7 @@ def test_actions_share_columns() -> None:
             path="src/a.py",
             receipt=Receipt("r", "c", "edit_file", {}, path="src/a.py", by="key"),
         ),
-        CheckDone(("make", "check"), 0, "fine", 4.1),
+        CheckDone(("make", "check"), 0, "fine", 4.1, "bwrap"),
     ) == [
         "  read   src/parser.py 1-220                           38 ms",
         "  search x in src                              7 hits  22 ms",
@@ -133,18 +138,31 @@ def test_what_was_refused_stays_visible(denied: str, note: str, shown: str) -> N
 
 def test_a_question_is_pending_until_it_is_answered() -> None:
     asked = Asked("q", "check-1", "check", "check  make check", "")
+    for output in ((), (CommandOutput("check", "1 passed"),)):
+        running = screen(Phase("checking", "make check"), *output)
+        assert running[0].split() == ["check", "make", "check", "running"]
+        assert len(running) == 1 + len(output)
+        assert screen(Phase("checking", "make check"), *output, CheckDone(("make", "check"), 0, "", 4.1))[0].endswith(
+            "ok"
+        )
     assert "asks you" in screen(asked)[-1]
     assert screen(asked, Answered("q", "no")) == []
 
 
 def test_a_check_that_fails_or_never_ends() -> None:
     lines = screen(CheckDone(("make", "check"), 2, "\n".join("abcdefghij"), 1.0))
-    assert lines[0] == "  check  make check                        1.0s  FAIL exit 2"
+    assert lines[0] == "  check  make check           1.0s  unsandboxed  FAIL exit 2"
     assert lines[1] == "         … 2 more lines"
     assert lines[-1] == "         j"
     assert screen(CheckDone(("make",), None, "", 600.0)) == [
-        "  check  make                     10m 00s  FAIL, did not end"
+        "  check  make        10m 00s  unsandboxed  FAIL, did not end",
     ]
+
+
+@pytest.mark.parametrize(("sandbox", "told"), [("none", True), ("bwrap", False), ("landlock", False)])
+@pytest.mark.parametrize("code", [0, 1, None])
+def test_a_check_says_when_nothing_confined_it(sandbox: str, told: bool, code: int | None) -> None:
+    assert ("unsandboxed" in screen(CheckDone(("make",), code, "", 1.0, sandbox))[0]) is told
 
 
 @pytest.mark.parametrize(
@@ -152,6 +170,10 @@ def test_a_check_that_fails_or_never_ends() -> None:
     [
         (RunEnded(StopReason.VERIFIED, "make check passed", 3), "  verified  make check passed  3 steps"),
         (RunEnded(StopReason.UNVERIFIED), "  unverified (no check)"),
+        (
+            RunEnded(StopReason.UNVERIFIED, "it fails", 0, "failed"),
+            "  unverified  it fails  /revert takes its edits back",
+        ),
         (RunEnded(StopReason.COMPLETED, "", 1), "  completed  1 step"),
         (RunEnded(StopReason.STOPPED), "  stopped"),
         (RunEnded(StopReason.STEP_LIMIT, "25 steps"), "  stopped: step limit  25 steps"),
@@ -175,9 +197,10 @@ def test_an_error_card_says_what_why_and_what_next() -> None:
         "  ▌ ANTHROPIC_API_KEY is empty.",
         "  ▌ Set the key and start again, or /provider for another; a",
         "  ▌ key of api_key_cmd is read anew by /retry",
+        "  ▌ r retry   p provider   c config   d details",
     ]
     with_profile = screen(ModelChosen("cloud", "m"), ProviderFailed(ProviderError("auth", "It is empty.")))
-    assert with_profile[0] == "  ▌ No usable key at cloud"
+    assert with_profile[0] == "  ▌ No key for cloud"
 
 
 def test_the_end_of_a_turn_says_what_that_turn_took() -> None:
@@ -223,9 +246,25 @@ def test_what_is_going_on_is_shown_and_then_replaced() -> None:
     assert len(screen(*started, done("run_command", argv=["make"]))) == 1
     assert "asks you" in screen(Asked("q", "c", "edit_file", "edit a.py", ""))[0]
     assert "writing 1.2k chars" in screen(ArgumentsDelta("edit_file", 1234))[0]
-    retry = RetryTick(1, 14.0, ProviderError("rate_limit", "The server asks for 18 s."))
-    assert "Try 2 in 14 s" in screen(retry)[-1]
+    retry = RetryTick(1, 14.0, ProviderError("rate_limit", "The server asks for 18 s.", retryable=True), 6, 18.0)
+    assert screen(retry) == [
+        "  ▌ Rate limit: try 2 of 6",
+        "  ▌ The server asks for 18 s.",
+        "  ▌ Next try in 14 s  ████░░░░░░░░░░░░  your message is kept",
+        "  ▌ r now   p provider   Esc stop",
+    ]
+    assert screen(retry, Phase("waiting", "try 2 of 6")) == []
     assert screen(retry, TextDelta("x")) == ["  x"]
+
+
+def test_what_a_tool_says_is_broken_between_words_and_what_a_program_prints_at_the_edge() -> None:
+    said = "calc.py has changed since it was read, so it was not touched."
+    why = ToolDone(call("edit_file", path="calc.py"), "refused", said)
+    rows = [line.strip() for line in screen(why, width=36)]
+    assert rows[-3:] == ["calc.py has changed since it", "was read, so it was not", "touched."]
+    receipt = Receipt("r", "c", "run_command", {}, exit_code=1, by="key")
+    printed = ToolDone(call("run_command", argv=["x"]), "applied", said, receipt=receipt)
+    assert "calc.py has changed since it w" in [line.strip()[:30] for line in screen(printed, width=36)]
 
 
 def test_a_reply_cut_short_says_so() -> None:
@@ -321,3 +360,55 @@ def test_heights_are_prefix_sums(steps: list[tuple[str, int, int]]) -> None:
         assert [heights.start(i) for i in range(len(model) + 1)] == [sum(model[:i]) for i in range(len(model) + 1)]
         expected = [(i, offset) for i, height in enumerate(model) for offset in range(height)]
         assert [heights.find(row) for row in range(heights.total)] == expected
+
+
+def test_results_of_the_web_are_shown_at_once():
+    text = "DuckDuckGo for: x\n1. Title\n   https://d.org/1\n   a few words\x1b[31m"
+    shown = "\n".join(
+        screen(done("web_search", "applied", text, query="x"), AssistantSaid(AssistantMessage("Answer.")))
+    )
+    assert shown.index("https://d.org/1") < shown.index("a few words<ESC>[31m") < shown.index("Answer.")
+
+
+@pytest.mark.parametrize(("intent", "colour"), [("coding", "green"), ("general", "cyan"), ("hybrid", "yellow")])
+def test_an_intent_is_told_in_its_colour_with_what_it_enables(intent, colour):
+    story = Story()
+    story.feed(Routed(intent, "words", "files"))
+    (note,) = story.blocks
+    assert (note.label, note.text, note.style) == (f"intent: {intent}", "→ files", intent)
+    assert f"transcript--{intent} {{ color: ansi_{colour};" in own_file("styles/transcript.tcss").read_text()
+    assert intent in STYLES
+
+
+def test_a_long_word_to_the_model_unfolds_and_a_short_one_stands_whole() -> None:
+    story = Story()
+    story.feed(Notice("two\nlines", "model"))
+    story.feed(Notice("\n".join(f"rule {n}" for n in range(40)), "model"))
+    story.feed(Notice("\n".join("for you" for _ in range(40))))
+    short, long, person = story.blocks
+    assert isinstance(short, Note)
+    assert isinstance(person, Note)
+    assert isinstance(long, Action)
+    assert (long.verb, long.facts, long.excerpt) == ("told", ("40 lines",), 18)
+    assert long.output.endswith("rule 39")
+
+
+@pytest.mark.parametrize("pieces", [["word " * 20] * 9, ["x" * 40, "y" * 60, "z" * 400], ["a" * 100, "b"]])
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "resumed"])
+def test_of_an_endless_reply_the_beginning_is_shown(
+    monkeypatch: pytest.MonkeyPatch, pieces: list[str], streamed: bool
+) -> None:
+    monkeypatch.setattr("tui_agent.ui.story.REPLY_MAX", 100)
+    story, text = Story(), "".join(pieces)
+    for piece in pieces if streamed else ():
+        story.feed(TextDelta(piece))
+    live = story.pending()
+    story.feed(AssistantSaid(AssistantMessage(text)))
+    *shown, last = story.blocks
+    assert isinstance(last, Note)
+    assert last.text.startswith(f"{len(text) - 100:,} more characters are not shown")
+    assert live == ([last] if streamed else [])
+    assert shown == prose(text[:100])
+    assert story.message_at(0) == (0, text), "what is copied is all of it"
+    story.feed(AssistantSaid(AssistantMessage("short")))
+    assert story.blocks[-1] == prose("short")[-1], "the next one is whole again"

@@ -12,7 +12,7 @@ import pytest
 from textual.app import App
 
 from tui_agent.ui import tree as tree_module
-from tui_agent.ui.tree import FileTree, is_noise, list_folder
+from tui_agent.ui.tree import FileTree, list_folder
 
 STYLES = Path(__file__).parents[2] / "styles" / "tree.tcss"
 
@@ -58,7 +58,7 @@ def rows(tree: FileTree) -> list[str]:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     root = tmp_path / "project"
-    for name in ("src/deep", "docs", "node_modules/x", ".git/objects", "__pycache__"):
+    for name in ("src/deep", "docs", "node_modules/x", ".git/objects", "__pycache__", ".mypy_cache"):
         (root / name).mkdir(parents=True)
     for name in ("b.py", "A.py", ".env", "b.py~", "#b.py#", "src/lexer.py", "src/parser.py", "src/deep/x.py"):
         (root / name).write_text("x")
@@ -70,11 +70,22 @@ async def test_folders_first_noise_hidden_dotfiles_shown(project):
         assert rows(tree) == ["▸ docs", "▸ node_modules", "▸ src", "  .env", "  A.py", "  b.py"]
 
 
+async def test_the_first_key_says_something_of_the_first_line(project):
+    async with shelf(project) as (app, pilot, files):
+        assert files.selected_path == "docs"
+        await pilot.press("enter")
+        await settle(app, pilot)
+        assert files.get_node_at_line(0).is_expanded
+        files.show_only(["src/parser.py"])
+        await settle(app, pilot)
+        assert files.selected_path == "src/parser.py"
+
+
 async def test_noise_is_shown_on_request_but_never_git(project):
     async with shelf(project) as (app, pilot, tree):
         await pilot.press("full_stop")
         await settle(app, pilot)
-        assert {"▸ __pycache__", "  b.py~", "  #b.py#"} < set(rows(tree))
+        assert {"▸ __pycache__", "▸ .mypy_cache", "  b.py~", "  #b.py#"} < set(rows(tree))
         assert not any(".git" in row for row in rows(tree))
         await pilot.press("full_stop")
         await settle(app, pilot)
@@ -89,7 +100,7 @@ async def test_ignored_paths_are_left_out(project):
         return path in {"docs/", "src/lexer.py"}
 
     async with shelf(project, ignored=ignored) as (app, pilot, tree):
-        await pilot.press("down", "down", "right")
+        await pilot.press("down", "right")
         await settle(app, pilot)
         assert rows(tree) == ["▸ node_modules", "▾ src", "  ▸ deep", "    parser.py", "  .env", "  A.py", "  b.py"]
         assert "src/deep/" in seen
@@ -99,7 +110,7 @@ async def test_a_folder_is_read_when_it_is_opened(project):
     async with shelf(project) as (app, pilot, tree):
         src = tree.root.children[2]
         assert len(src.children) == 0
-        await pilot.press("down", "down", "down", "enter")
+        await pilot.press("down", "down", "enter")
         await settle(app, pilot)
         assert rows(tree)[2:6] == ["▾ src", "  ▸ deep", "    lexer.py", "    parser.py"]
         assert app.chosen == []
@@ -110,7 +121,7 @@ async def test_a_folder_is_read_when_it_is_opened(project):
 
 async def test_letters_and_arrows_walk(project):
     async with shelf(project) as (app, pilot, tree):
-        await pilot.press("j", "j", "j", "l")
+        await pilot.press("j", "j", "l")
         await settle(app, pilot)
         await pilot.press("l")
         assert tree.selected_path == "src/deep"
@@ -149,12 +160,12 @@ async def test_reload_keeps_what_is_open_and_where_the_cursor_is(project):
     async with shelf(project) as (app, pilot, tree):
         tree.root.children[2].expand()
         await settle(app, pilot)
-        await pilot.press(*["down"] * 5)
+        await pilot.press(*["down"] * 4)
         assert tree.selected_path == "src/lexer.py"
         (project / "src" / "aaa.py").write_text("x")
         (project / "A.py").unlink()
         (project / "docs").rmdir()
-        await pilot.press("R")
+        tree.reload()
         await settle(app, pilot)
         assert rows(tree) == [
             *("▸ node_modules", "▾ src", "  ▸ deep", "    aaa.py", "    lexer.py", "    parser.py"),
@@ -170,6 +181,21 @@ async def test_focus_reads_again(project):
         tree.focus()
         await settle(app, pilot)
         assert rows(tree)[-1] == "  z.py"
+
+
+@pytest.mark.parametrize("name", ["x" * 200 + ".py", "漢字" * 60, "👩‍👩‍👧" * 30, "a" * 27 + "\x1b[2J"])
+@pytest.mark.parametrize("depth", [0, 1, 3])
+async def test_a_name_that_is_too_long_says_so(tmp_path, name, depth):
+    folder = tmp_path.joinpath(*"abc"[:depth])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name.encode()[:250].decode(errors="ignore")).touch()
+    async with shelf(tmp_path, size=(30, 12)) as (app, pilot, tree):
+        for _ in range(depth):
+            await pilot.press("down", "right")
+            await settle(app, pilot)
+        strips = [tree.render_line(y) for y in range(depth + 1)]
+        assert strips[-1].text.rstrip().endswith("…")
+        assert {strip.cell_length for strip in strips} == {30}
 
 
 async def test_names_cannot_act(project):
@@ -198,7 +224,7 @@ async def test_an_unreadable_folder_says_why(project, monkeypatch):
         tree.root.children[0].expand()
         await settle(app, pilot)
         assert rows(tree)[:2] == ["▾ docs", "    Permission denied"]
-        await pilot.press("down", "down", "enter")
+        await pilot.press("down", "enter")
         assert app.chosen == []
         assert tree.selected_path is None
 
@@ -309,11 +335,3 @@ def test_a_root_reached_through_a_link(tmp_path):
 def test_a_pipe_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     assert kinds(tmp_path) == {"pipe": "other"}
-
-
-@pytest.mark.parametrize(
-    ("name", "noise"),
-    [("x~", True), ("#x#", True), ("__pycache__", True), ("#", False), ("#x", False), (".env", False), ("x", False)],
-)
-def test_noise(name, noise):
-    assert is_noise(name) is noise

@@ -103,9 +103,10 @@ async def test_a_folder_that_tries_everything(tmp_path: Path, key: str) -> None:
             if key == "t":
                 for name in FORBIDDEN:
                     assert name in notes(app)
-        assert canaries(tmp_path) == []
+        # with t the entry .mcp.json was accepted, whose command the card shows; nothing else runs
+        assert canaries(tmp_path) == (["PWN-mcp"] if key == "t" else [])
         assert attacker.bodies == []
-        assert "AGENTS-CANARY" not in str(mine.bodies)
+        assert ("AGENTS-CANARY" in str(mine.bodies)) is (key == "t")
     assert holding_the_key(tmp_path) == []
 
 

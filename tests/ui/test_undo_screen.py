@@ -15,7 +15,8 @@ from tests.ui.test_app import answer, idle, running, send, text_of, until
 from tui_agent.config import settings
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.types import Author, Model, Receipt, Request, TextDelta
+from tui_agent.core.receipt import Receipt
+from tui_agent.core.types import Author, Model, Request, TextDelta
 from tui_agent.providers.scripted import scripted
 from tui_agent.ui import receipts
 from tui_agent.ui.app import AgentApp
@@ -240,7 +241,7 @@ async def test_receipts_show_what_was_done(tmp_path: Path, root: Path) -> None:
 
 
 def test_a_receipt_of_a_command_names_its_words_its_end_and_its_files() -> None:
-    from tui_agent.core.types import FileChange
+    from tui_agent.core.receipt import FileChange
 
     ran = Receipt(
         "r1", "c", "run_command", {"argv": ["sed", "-i", "a\x1b[31mb", "x y"]}, exit_code=2, duration=1.25, by="key",
@@ -257,13 +258,24 @@ def test_a_receipt_of_a_command_names_its_words_its_end_and_its_files() -> None:
 
 def test_every_state_has_its_words() -> None:
     said = {
-        state: words(Restore("a", "1", "2", state), chosen=False)
+        state: words(Restore("a", "1", "2", state), "y", chosen=False)
         for state in ("ready", "same", "changed", "lost", "command")
     }
     assert len(set(said.values())) == 5
     assert "cannot be restored" in said["lost"]
     assert "cannot be restored" in said["command"]
-    assert words(Restore("a", None, "2", "ready"), chosen=True) == "will be deleted: was not there"
+    assert words(Restore("a", "1", "2", "link"), "y", chosen=False) == "cannot be restored: now a link"
+    assert words(Restore("a", None, "2", "link"), "y", chosen=False) == "stays: a link"
+    assert words(Restore("a", None, "2", "ready"), "y", chosen=True) == "will be deleted: was not there"
+
+
+@pytest.mark.parametrize("state", ["changed", "unsure"])
+def test_what_asks_says_whether_a_file_is_overwritten_deleted_or_comes_back(state: Any) -> None:
+    steps = {"overwrite": ("1", "2"), "delete": (None, "2"), "restore": ("1", None)}
+    for verb, (target, now) in steps.items():
+        step = Restore("a", target, now, state)
+        assert words(step, "y", chosen=False).endswith(f"; y to {verb}")
+        assert words(step, "y", chosen=True).startswith({"restore": "will be there again"}.get(verb, f"{verb}s "))
 
 
 async def test_a_file_that_agents_read_as_instructions_is_named_in_the_dialog(tmp_path: Path, root: Path) -> None:

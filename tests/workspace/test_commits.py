@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import os
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,9 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes import Person
 from tui_agent.core.types import ConfigError
 from tui_agent.tools.arguments import ToolError
-from tui_agent.workspace import faults
+from tui_agent.workspace import Workspace, faults
 from tui_agent.workspace.files import Disk
 from tui_agent.workspace.paths import Anchor
 
@@ -103,7 +106,7 @@ def test_every_passage_of_every_point_may_fail(tmp_path: Path, base, new, point:
 KILLED = """
 import sys
 from pathlib import Path
-from tui_agent.workspace import faults
+from tui_agent.workspace import Workspace, faults
 from tui_agent.workspace.files import Disk
 from tui_agent.workspace.paths import Anchor
 base = None if sys.argv[3] == "-" else sys.argv[3].encode()
@@ -337,6 +340,28 @@ def test_the_variable_names_point_passage_and_error() -> None:
             faults.from_text(wrong)
 
 
+@pytest.mark.parametrize("fault", ["a file where the folder should be", "no folder can be made"])
+def test_where_a_crash_could_not_be_remembered_the_commit_still_happens(tmp_path: Path, fault: str) -> None:
+    root = tmp_path / "ws"
+    root.mkdir()
+    (tmp_path / "blocked").write_text("")
+    temporary = tmp_path / "blocked" if fault.startswith("a file") else tmp_path / "blocked" / "temporary"
+    workspace = Workspace(root, Person(), temporary=temporary)
+    outcome = asyncio.run(workspace.call("write_file", {"path": "a.txt", "content": "x\n"}))
+    assert outcome.status == "applied"
+    assert (root / "a.txt").read_text() == "x\n"
+
+
+def test_a_read_of_an_endless_file_ends_when_it_is_stopped(tmp_path: Path) -> None:
+    (tmp_path / "huge.txt").touch()
+    os.truncate(tmp_path / "huge.txt", 1 << 40)
+    disk = Disk(Anchor.at(tmp_path))
+    stopped = threading.Event()
+    stopped.set()
+    with pytest.raises(ToolError, match="stopped"):
+        disk.view(disk.anchor.resolve("huge.txt"), 1, None, stopped)
+
+
 def test_names_of_temporary_files_fit_any_folder(tmp_path: Path) -> None:
     root = tmp_path / "ws"
     root.mkdir()
@@ -344,3 +369,23 @@ def test_names_of_temporary_files_fit_any_folder(tmp_path: Path) -> None:
     name = "n" * 255
     disk.commit(disk.anchor.resolve(name), None, b"x")
     assert tree(root) == {name: b"x"}
+
+
+@pytest.mark.parametrize("how", ["in place", "by a new file"])
+@pytest.mark.parametrize(("point", "new"), [("rename", b"new bytes\n"), ("unlink", None)])
+def test_what_somebody_writes_at_the_last_moment_is_kept(
+    tmp_path: Path, how: str, point: str, new: bytes | None
+) -> None:
+    root = tmp_path / "ws"
+    prepare(root, b"old bytes\n", "a.txt")
+
+    def reach(name: str) -> None:
+        if name == point:
+            other = root / ("a.txt" if how == "in place" else "b.txt")
+            other.write_bytes(b"mine, later\n")
+            other.rename(root / "a.txt")
+
+    disk = Disk(Anchor.at(root), reach=reach)
+    with pytest.raises(ToolError, match="changed since"):
+        disk.commit(disk.anchor.resolve("a.txt"), b"old bytes\n", new)
+    assert tree(root) == {"a.txt": b"mine, later\n", "keep.txt": b"keep"}

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tui_agent.core.types import ApprovalRequest, Decision, Outcome, ToolCall
 from tui_agent.workspace import Workspace
 from tui_agent.workspace.confined import CACHES, Choice, Confined, caches, choose, needed, sign_of_sandbox
+from tui_agent.workspace.live import UNLIMITED
 from tui_agent.workspace.runner import CommandResult, child_environment
 
 KINDS: tuple[Choice, ...] = ("bwrap", "landlock")
@@ -56,7 +57,8 @@ def box(request, work, elsewhere, capsys):
 
 
 async def sh(commands: Confined, script: str, *words: str, **more) -> CommandResult:
-    return await commands((SHELL, "-c", script, "sh", *words), cwd=commands.root, timeout=20, emit=None, **more)
+    more = {"timeout": 20, **more}
+    return await commands((SHELL, "-c", script, "sh", *words), cwd=commands.root, emit=None, **more)
 
 
 # ------------------------------------------------------------------ what a command can do
@@ -97,7 +99,27 @@ async def test_what_is_protected_is_put_back_and_told(box, work):
     assert not (work / ".tui_agent").exists()
     assert not list((work / ".git" / "hooks").iterdir())
     assert (work / ".git" / "index").read_text() == "ok\n"
-    assert any("put back as it was" in remark and ".tui_agent" in remark for remark in result.remarks)
+    assert any("put back as it was" in remark and ".tui_agent" in remark for remark in result.warnings)
+
+
+async def test_what_the_person_changes_meanwhile_stays_where_the_command_could_not(box, work):
+    """A job may run for hours. Under Landlock nobody can tell who it was, so there all is put back."""
+    if box is None:
+        return
+    commands = box()
+    script = "touch started; until [ -e go ]; do sleep 0.02; done; mkdir .tui_agent; echo evil > .tui_agent/config.toml"
+    task = asyncio.create_task(sh(commands, script))
+    while not (work / "started").exists():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    (work / ".git" / "config").write_text("a new remote")
+    (work / ".git" / "hooks" / "pre-commit").write_text("mine")
+    (work / "go").touch()
+    result = await task
+    assert not (work / ".tui_agent").exists()
+    mine = commands.sandbox.kind == "bwrap"
+    assert (work / ".git" / "config").read_text() == ("a new remote" if mine else "old")
+    assert (work / ".git" / "hooks" / "pre-commit").exists() is mine
+    assert ("config," in result.warnings[0]) is not mine
 
 
 async def test_put_back_also_when_it_is_stopped_in_the_middle(box, work):
@@ -112,13 +134,13 @@ async def test_put_back_also_when_it_is_stopped_in_the_middle(box, work):
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not (work / ".tui_agent").exists()
-    assert "put back" in (await sh(commands, "true")).remarks[0]  # told with the next one
+    assert "put back" in (await sh(commands, "true")).warnings[0]  # told with the next one
 
 
 async def test_nothing_runs_when_what_is_protected_cannot_be_held(box, work, monkeypatch):
     if box is None:
         return
-    monkeypatch.setattr("tui_agent.workspace.sandbox._MAX_REMEMBERED", 1)
+    monkeypatch.setattr("tui_agent.workspace.protected._MAX_BYTES", 1)
     result = await sh(box(), "touch ran")
     assert "cannot be looked after" in result.error
     assert not (work / "ran").exists()
@@ -134,8 +156,8 @@ async def test_the_network_is_off_unless_it_was_approved(box, work):
         off = await commands(words, cwd=work, timeout=20, emit=None)
         on = await commands(words, cwd=work, timeout=20, emit=None, network=True)
     assert (off.exit_code, on.exit_code) == (1, 0), on.output
-    assert commands.words() in {"sandbox bwrap", "sandbox Landlock"}
-    assert commands.words(network=True).endswith(", with network")
+    assert commands.where(words) in {"sandbox bwrap", "sandbox Landlock"}
+    assert commands.where(words, network=True).endswith(", with network")
 
 
 async def test_the_products_own_folders_are_hidden(box, work, elsewhere):
@@ -299,7 +321,7 @@ async def test_it_is_looked_for_once_and_first_when_a_command_is_prepared(work, 
     assert looked == []
     requests = [await desk.prepare(ToolCall(str(n), "run_command", {"argv": ["true"]})) for n in range(2)]
     assert looked == ["auto"]
-    assert [request.where for request in requests] == ["", ""]
+    assert [request.where for request in requests] == ["not sandboxed", "not sandboxed"]
 
 
 async def test_a_kind_that_is_not_here_is_none_with_the_reason(work, monkeypatch):
@@ -313,7 +335,7 @@ async def test_a_kind_that_is_not_here_is_none_with_the_reason(work, monkeypatch
 async def test_without_a_sandbox_it_is_said(work):
     commands = Confined(work, lambda: child_environment(os.environ), choice="none")
     result = await sh(commands, "echo x > .git/config")
-    assert (result.sandbox, result.exit_code, commands.words()) == ("none", 0, "")
+    assert (result.sandbox, result.exit_code, commands.where(("true",))) == ("none", 0, "not sandboxed")
     assert (work / ".git" / "config").read_text() == "x\n"
 
 
@@ -333,4 +355,30 @@ async def test_receipt_note_and_text_say_how_a_command_was_confined(box, work):
         assert outcome.receipt.sandbox == (await commands.ready()).kind
         assert ("unsandboxed" in outcome.note) is not commands.working
     assert asked[0].startswith("sandbox ")
-    assert asked[1] == ""
+    assert asked[1] == "not sandboxed"
+
+
+async def test_what_the_person_freed_runs_in_no_sandbox_and_nothing_else_does(box, work, elsewhere):
+    if box is None:
+        return
+    free = ("touch", str(elsewhere / "made"))
+    commands = box(free=lambda argv: argv == free)
+    await commands.ready()
+    assert [commands.confines(argv) for argv in (free, ("touch", "made"))] == [False, True]
+    assert commands.where(free) == "not sandboxed"
+    result = await commands(free, cwd=work, timeout=20, emit=None)
+    assert (result.exit_code, result.sandbox) == (0, "none")
+    other = await commands(("touch", str(elsewhere / "other")), cwd=work, timeout=20, emit=None)
+    assert other.exit_code != 0
+    assert not (elsewhere / "other").exists()
+
+
+async def test_one_in_the_background_is_not_offered_without_the_sandbox(box, work, elsewhere):
+    if box is None:
+        return
+
+    async def offer(*_: object) -> bool:
+        raise AssertionError("nobody waits for it")
+
+    result = await sh(box(offer=offer), f"echo x > {elsewhere}/x", timeout=UNLIMITED)
+    assert result.exit_code != 0

@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fixtures.hostile import canaries, hostile_git
+from tests.fixtures.hostile import canaries, hostile_git, script
 from tui_agent.core.types import RunArgv, ToolCall
 from tui_agent.workspace import Workspace, git
 from tui_agent.workspace.runner import run
@@ -21,6 +21,12 @@ def git_here(root: Path, *words: str) -> str:
     result = asyncio.run(run(git.argv(("git", *words)), cwd=root, timeout=30))
     assert result.error is None
     return result.output
+
+
+def names(folder: str) -> set[tuple[str, str]]:
+    """The (section, name) pairs that are switched off for a folder."""
+    parts = (key.split(".", 1) for key in git.off([folder]).settings)
+    return {(section, rest.rpartition(".")[0]) for section, rest in parts if "." in rest}
 
 
 COMMANDS = [
@@ -52,6 +58,71 @@ def test_no_program_of_the_repository_runs(tmp_path: Path, words: str) -> None:
     root = hostile_git(tmp_path / "repo", tmp_path)
     git_here(root, *words.split())
     assert canaries(tmp_path) == []
+
+
+IN_SCRIPTS = [
+    (
+        "sh",
+        "-c",
+        "git status; git diff; git show; git log -p; git add a.txt; git commit -m next -a; git checkout -- a.txt",
+    ),
+    ("env", "git", "-C", ".", "diff"),
+    ("timeout", "20", "git", "commit", "-am", "next"),
+    ("xargs", "-a", "/dev/null", "git", "stash"),
+    ("sh", "-c", "cd embedded.git && git status; git log"),
+]
+
+
+@pytest.mark.parametrize("argv", IN_SCRIPTS, ids=lambda argv: argv[0])
+def test_nor_where_a_script_or_a_wrapper_starts_git(tmp_path: Path, argv: tuple[str, ...]) -> None:
+    root = hostile_git(tmp_path / "repo", tmp_path)
+    assert asyncio.run(run(argv, cwd=root, timeout=30)).error is None
+    assert canaries(tmp_path) == []
+
+
+def test_a_wrapped_git_is_disarmed_for_the_repository_its_options_lead_to(tmp_path: Path) -> None:
+    root = hostile_git(tmp_path / "repo", tmp_path)
+    words = ("env", "git", "-C", str(root), "add", "a.txt")
+    assert asyncio.run(run(words, cwd=tmp_path, timeout=30)).exit_code == 0
+    assert canaries(tmp_path) == []
+
+
+def test_a_driver_and_the_program_of_the_same_name_are_two(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text('[diff]\nexternal = x\n[diff "external"]\ntextconv = y\n')
+    values = git.environment(("make",), str(tmp_path)).values()
+    assert {"diff.external", "diff.external.textconv", "diff.external.command"} <= set(values)
+
+
+@pytest.mark.parametrize(
+    ("beside", "folder"),
+    [
+        ("echo x > HEAD; echo > config", "."),
+        ("echo 'ref: refs/heads/x' > HEAD; mkdir objects refs; echo > config", "."),
+        ("mkdir -p sub/.git", "sub"),
+        ("mkdir -p sub/.git; echo 'ref: refs/heads/x' > sub/.git/HEAD; echo > sub/.git/config", "sub"),
+        ("mkdir -p sub/x", "sub/x"),
+    ],
+)
+def test_what_only_looks_like_a_repository_hides_none(beside: str, folder: str, tmp_path: Path) -> None:
+    root = hostile_git(tmp_path / "repo", tmp_path)
+    subprocess.run(["sh", "-ec", beside], cwd=root, check=True)
+    (tmp_path / "link").symlink_to(root / folder)
+    assert "core.fsmonitor" in git.programs(root / folder)
+    for words in (("git", "diff"), ("git", "status")):
+        assert asyncio.run(run(git.argv(words), cwd=root / folder, timeout=30)).exit_code == 0
+        led = ("git", "-C", "link", *words[1:])
+        assert asyncio.run(run(git.argv(led), cwd=tmp_path, timeout=30)).exit_code == 0
+    assert canaries(tmp_path) == []
+
+
+def test_an_ordinary_repository_works_in_scripts(tmp_path: Path) -> None:
+    script = "git init -q; echo a > a; git add a; git -c user.name=t -c user.email=t@t commit -qm a; echo b > a"
+    script += "; git diff; git -c user.name=t -c user.email=t@t stash -q; git stash show -p"
+    result = asyncio.run(run(("sh", "-c", script), cwd=tmp_path, timeout=30))
+    assert result.exit_code == 0, result.output
+    assert result.output.count("-a\n+b\n") == 2
+    assert "+b" in git_here(tmp_path, "stash", "show", "-p")
 
 
 @pytest.mark.parametrize("words", ["status", "diff", "show", "blame a.txt", "commit -m next -a", "checkout -- a.txt"])
@@ -101,21 +172,256 @@ def test_names_come_from_every_file_that_git_reads(tmp_path: Path) -> None:
     (root / "again").write_text('[include] path = more\n[diff "d"]\n')
     (root / ".git/config.worktree").write_text('[filter "w"]\n')
     want = {("filter", n) for n in ("a", "b", "c", "w", "eq=ual")} | {("diff", 'with "quote"'), ("diff", "d")}
-    assert git.names(str(root)) == want
+    assert names(str(root)) == want
     (root / "sub").mkdir()
-    assert git.names(str(root / "sub")) == want
+    assert names(str(root / "sub")) == want
     (tmp_path / "tree").mkdir()
     (root / ".git/worktrees/tree").mkdir(parents=True)
     (root / ".git/worktrees/tree/commondir").write_text("../..\n")
     (tmp_path / "tree/.git").write_text(f"gitdir: {root}/.git/worktrees/tree\n")
-    assert ("filter", "a") in git.names(str(tmp_path / "tree"))
+    assert ("filter", "a") in names(str(tmp_path / "tree"))
+
+
+FILTERS = "".join(f'[filter "f{n}"]\n clean = x\n' for n in range(300))
+
+
+@pytest.mark.parametrize("much", ["files", "bytes", "names"])
+def test_with_more_configuration_than_is_looked_through_git_runs_nothing(much: str, tmp_path: Path) -> None:
+    root = hostile_git(tmp_path / "repo", tmp_path)
+    config = root / ".git" / "config"
+    evil, before = (
+        config.read_text(),
+        {
+            "files": "".join(f"[include]\n path = more{n}\n" for n in range(300)),
+            "bytes": "# x\n" * 300_000,
+            "names": FILTERS,
+        }[much],
+    )
+    config.write_text(before + evil)
+    for words in (("git", "status"), ("git", "diff"), ("sh", "-c", "git add a.txt; git commit -m x")):
+        result = asyncio.run(run(git.argv(words), cwd=root, timeout=30))
+        assert "ot a git repository" in result.output
+    assert canaries(tmp_path) == []
+    assert ("more configuration than is looked through" in git.programs(root)) == (much != "names")
+
+
+ENTERED = [
+    "status",
+    "status --ignored",
+    "diff",
+    "diff HEAD",
+    "diff-files",
+    "commit -m x",
+    "commit -am x",
+    "stash",
+    "add .",
+]
+
+
+def hostile_below(root: Path, where: Path, *, version: int = 2, moved: bool = False) -> None:
+    """A repository with another one in it that git enters by itself, which names programs and holds a third one."""
+
+    def run(at: Path, *words: str) -> None:
+        made = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *words]
+        subprocess.run(made, cwd=at, check=True, capture_output=True)
+
+    below = [root, root / "sub", root / "sub" / "deep"]
+    for folder in below:
+        folder.mkdir(parents=True, exist_ok=True)
+        run(folder, "init", "-q")
+        (folder / ".gitattributes").write_text("* filter=evil diff=evil\n")
+        (folder / "file").write_text("one\n")
+    for folder in reversed(below):
+        run(folder, "add", ".")
+        run(folder, "commit", "-q", "-m", "first")
+    for folder in below[1:]:
+        if moved:
+            inner = root / ".git" / "modules" / folder.name
+            inner.parent.mkdir(exist_ok=True)
+            (folder / ".git").rename(inner)
+            (folder / ".git").write_text(f"gitdir: {inner}\n")
+        with Path(f"{root}/.git/modules/{folder.name}/config" if moved else folder / ".git/config").open("a") as file:
+            file.write(f'[filter "evil"]\n clean = touch {where}/PWN-clean-{folder.name}; cat\n')
+            file.write(f'[diff "evil"]\n textconv = touch {where}/PWN-textconv-{folder.name}; cat\n')
+            file.write(f"[core]\n fsmonitor = touch {where}/PWN-fsmonitor-{folder.name}; false\n")
+        os.utime(folder / "file", ns=(1, 1))
+    run(root, "update-index", f"--index-version={version}")
+
+
+@pytest.mark.parametrize(("version", "moved"), [(2, False), (2, True), (4, False)])
+@pytest.mark.parametrize("words", ENTERED)
+def test_nor_does_one_of_a_repository_that_git_enters_by_itself(
+    tmp_path: Path, words: str, version: int, moved: bool
+) -> None:
+    hostile_below(tmp_path / "repo", tmp_path, version=version, moved=moved)
+    git_here(tmp_path / "repo", *words.split())
+    assert asyncio.run(run(("sh", "-c", f"git {words}"), cwd=tmp_path / "repo", timeout=30)).error is None
+    assert canaries(tmp_path) == []
+
+
+def test_the_entered_repositories_bite_without_the_hardening(tmp_path: Path) -> None:
+    hostile_below(tmp_path / "repo", tmp_path)
+    subprocess.run(["git", "status"], cwd=tmp_path / "repo", capture_output=True, check=False)
+    assert {"PWN-clean-sub", "PWN-clean-deep"} <= set(canaries(tmp_path))
+
+
+def test_with_a_common_folder_elsewhere_its_names_count(tmp_path: Path) -> None:
+    git_here(tmp_path, "init", "-q", "a")
+    git_here(tmp_path, "init", "-q", "--bare", "b")
+    (tmp_path / "b/config").write_text("[core]\n repositoryformatversion = 0\n[alias]\n st = !touch PWN\n")
+    (tmp_path / "a/.git/commondir").write_text("../../b\n")
+    assert git.off([str(tmp_path / "a")]) == git.Off({"alias.st": ""})
+
+
+# each: what the configuration holds, and a command that would start it; TRAP leaves a mark
+OCCASIONS = {
+    "alias": ("[alias]\n st = !TRAP", "st"),
+    "alias over lines": ("[alias]\n a = b \\\n[foo]\n st = !TRAP", "st"),
+    "gpg": ("[log]\n showSignature = true\n[gpg]\n program = PROGRAM", "log"),
+    "gpg.x": ('[gpg "openpgp"]\n program = PROGRAM', "verify-commit HEAD"),
+    "sign": ("[commit]\n gpgSign = true\n[gpg]\n program = PROGRAM", "commit --allow-empty -m x"),
+    "ssh key": (
+        '[commit]\n gpgSign = true\n[gpg]\n format = ssh\n[gpg "ssh"]\n defaultKeyCommand = TRAP',
+        "commit --allow-empty -m x",
+    ),
+    "editor": ("[core]\n editor = TRAP", "commit --allow-empty"),
+    "sequence": ("[sequence]\n editor = TRAP", "rebase -i --root"),
+    "ssh": ("[core]\n sshCommand = TRAP", "ls-remote ssh://localhost/x"),
+    "proxy": ("[core]\n gitProxy = PROGRAM", "ls-remote git://localhost/x"),
+    "askpass": ("[core]\n askPass = PROGRAM", "credential fill"),
+    "helper": ("[credential]\n helper = !TRAP", "credential fill"),
+    "helper by name": ('[credential "https://x"]\n helper = !TRAP', "credential fill"),
+    "uploadpack": ('[remote "o"]\n url = .\n uploadpack = TRAP', "ls-remote o"),
+    "receivepack": ('[remote "o"]\n url = .\n receivepack = TRAP', "push o HEAD:x"),
+    "ext": ('[protocol]\n allow = always\n[remote "o"]\n url = ext::PROGRAM', "ls-remote o"),
+    "merge": ('[merge "evil"]\n driver = TRAP', "merge other"),
+    "trailer": ('[trailer "x"]\n key = X\n cmd = TRAP', "interpret-trailers --trailer X=1 file"),
+    "tar": ('[tar "x"]\n command = TRAP', "archive --format=x HEAD"),
+    "mergetool": ('[merge]\n tool = x\n[mergetool "x"]\n cmd = TRAP', "mergetool -y"),
+    "difftool": ('[diff]\n tool = x\n[difftool "x"]\n cmd = TRAP', "difftool -y HEAD~"),
+}
+
+
+def occasion(root: Path, config: str) -> None:
+    """A repository with two branches that do not merge, a signed commit, and this configuration."""
+    script(root / "program.sh", root, "program")
+    signed = "-----BEGIN PGP SIGNATURE-----\n \n aaaa\n -----END PGP SIGNATURE-----"
+    subprocess.run(
+        ["sh", "-ec", f"""
+            git init -q .; git config user.name t; git config user.email t@t
+            echo '* merge=evil' > .gitattributes; echo one > file; git add .gitattributes file; git commit -qm 1
+            git checkout -qb other; echo two > file; git commit -qam 2; git checkout -q -
+            echo three > file; git commit -qam 3
+            {{ git cat-file commit HEAD | sed '/^$/,$d'; printf 'gpgsig {signed}\n\nmsg\n'; }} > commit
+            git update-ref HEAD $(git hash-object -t commit -w commit)
+        """],
+        cwd=root, check=True, capture_output=True,
+    )  # fmt: skip
+    text = config.replace("TRAP", f"touch {root}/PWN-x && false").replace("PROGRAM", str(root / "program.sh"))
+    with (root / ".git/config").open("a") as file:
+        file.write(text + "\n")
+
+
+@pytest.mark.parametrize("name", OCCASIONS)
+def test_what_a_setting_names_is_not_started(name: str, tmp_path: Path) -> None:
+    config, words = OCCASIONS[name]
+    given = f"protocol=https\nhost=x\n{'username=u' if name == 'askpass' else ''}\n".encode()
+    argv = git.argv(("git", *words.split()))
+    for bites in (False, True):
+        root = tmp_path / str(bites)
+        root.mkdir()
+        occasion(root, config)
+        if "mergetool" in words:
+            subprocess.run(["git", "merge", "other"], cwd=root, capture_output=True, check=False)
+        env = {"HOME": str(root), "PATH": os.environ["PATH"]} | ({} if bites else git.environment(argv, str(root)))
+        subprocess.run(argv, cwd=root, env=env, input=given, capture_output=True, check=False, timeout=30)
+        assert bool(canaries(root)) == bites, "the second shows that the first means something"
+
+
+NO_VALUE = {
+    "proxy": "[core]\n gitProxy = PROGRAM",
+    "uploadpack": '[remote "o"]\n url = .\n uploadpack = TRAP',
+    "receivepack": '[remote "o"]\n url = .\n receivepack = TRAP',
+    "collecting": "[gc]\n recentObjectsHook = TRAP",
+}
+
+
+@pytest.mark.parametrize("name", NO_VALUE)
+def test_git_still_works_where_a_program_has_no_value_for_none(name: str, tmp_path: Path) -> None:
+    occasion(tmp_path, NO_VALUE[name])
+    for words, want in {"status -s": "?? program.sh", "log --oneline": "msg", "commit --allow-empty -m x": "x"}.items():
+        assert want in git_here(tmp_path, *words.split())
+    assert canaries(tmp_path) == []
+
+
+@pytest.mark.parametrize("words", [("git", "gc"), ("git", "rebase", "-x", "git gc", "HEAD~"), ("sh", "-c", "git gc")])
+def test_what_nothing_keeps_from_starting_leaves_no_repository(words: tuple[str, ...], tmp_path: Path) -> None:
+    """A git of today may not know the setting, so this looks at what git is told."""
+    occasion(tmp_path, NO_VALUE["collecting"])
+    assert git.environment(words, str(tmp_path))["GIT_DIR"].startswith("/dev/null/gc.recentobjectshook")
+
+
+def test_an_incomplete_repository_fetches_nothing_by_a_program_of_its_own(tmp_path: Path) -> None:
+    occasion(tmp_path, "")
+    part = tmp_path / "part"
+    subprocess.run(["git", "config", "uploadpack.allowFilter", "true"], cwd=tmp_path, check=True)
+    cloned = ["git", "clone", "-q", "--no-checkout", "--filter=blob:none", f"file://{tmp_path}", str(part)]
+    subprocess.run(cloned, check=True, capture_output=True)
+    trap = f"touch {part}/PWN-x; git-upload-pack"
+    subprocess.run(["git", "config", "remote.origin.uploadpack", trap], cwd=part, check=True)
+    git_here(part, "show", "HEAD:file")
+    assert canaries(part) == []
+    subprocess.run(["git", "show", "HEAD:file"], cwd=part, check=True, capture_output=True)
+    assert canaries(part) == ["PWN-x"]
+
+
+NAMED = st.sampled_from(["alias", "ALIAS", "core", "diff", "x-y"])
+PIECE = st.sampled_from(
+    [
+        "[",
+        "]",
+        " ",
+        "\n",
+        "=",
+        '"',
+        "\\",
+        "#",
+        ";",
+        "st",
+        "editor",
+        "command",
+        "a.b",
+        "\t",
+        "\\\n",
+        "[alias]\n",
+        '[diff "x"]',
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.one_of(PIECE, NAMED), max_size=16).map("".join))
+def test_a_configuration_is_read_as_git_reads_it(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    file = tmp_path_factory.getbasetemp() / "some-config"
+    file.write_text(text)
+    said = subprocess.run(["git", "config", "--no-includes", "-f", str(file), "-lz"], capture_output=True, check=False)
+    if said.returncode == 0:  # what git refuses starts nothing
+        want = {entry.partition("\n")[0] for entry in said.stdout.decode().split("\0")}
+        want = {key for key in want if "." in key}  # before the first header there is no setting
+        assert want <= {".".join(filter(None, each[:3])) for each in git.settings(text) if each[2]}
+
+
+def test_the_fact_beside_a_command_holds() -> None:
+    assert git.fact(("git", "-C", "x", "status")) == git.fact(("git", "log")) == git.FACT
+    for words in ("git st", "git push", "git lfs pull", "git difftool", "git", "make"):
+        assert git.fact(tuple(words.split())) == ""
 
 
 def test_a_configuration_that_cannot_be_read_gives_no_names(tmp_path: Path) -> None:
-    assert git.names(str(tmp_path / "nowhere")) == set()
+    assert names(str(tmp_path / "nowhere")) == set()
     (tmp_path / ".git").mkdir()
     os.mkfifo(tmp_path / ".git/config")
-    assert git.names(str(tmp_path)) == set()
+    assert names(str(tmp_path)) == set()
 
 
 WORDS = st.lists(st.sampled_from(["-C", "sub", "diff", "--no-pager", "log", "-p", "--", "a b", "-c", "x=y", "status"]))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.core.types import AgentError
-from tui_agent.workspace.images import MAX_BYTES, MAX_IMAGES, media_type, named, read
+from tui_agent.workspace.images import MAX_BYTES, MAX_IMAGES, dropped, media_type, named, read
 
 KINDS = {
     "image/png": b"\x89PNG\r\n\x1a\n",
@@ -42,6 +42,16 @@ KINDS = {
 )
 def test_what_a_text_names(text: str, names: list[str]) -> None:
     assert named(text) == names
+
+
+def test_a_dropped_picture_is_a_path_alone_of_a_file_that_is_there(tmp_path: Path) -> None:
+    shot = tmp_path / "my shot.png"
+    shot.touch()
+    escaped = str(shot).replace(" ", "\\ ")
+    for text in (f"'{shot}' ", f'"{shot}"\n', f"{escaped} ", f"file://{escaped}"):
+        assert dropped(text) == str(shot)
+    for text in (f"see '{shot}'", f"'{shot}'\nplease", "/gone/shot.png", "@shot.png", str(tmp_path), ""):
+        assert dropped(text) is None
 
 
 @given(st.text())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import Person
-from tui_agent.core.types import Receipt
+from tui_agent.core.receipt import Receipt
 from tui_agent.workspace import Workspace
 
 
@@ -31,7 +31,7 @@ async def test_own_files_are_never_written(tmp_path: Path, path: str) -> None:
 
 
 def test_what_counts_as_unseen() -> None:
-    from tui_agent.core.types import FileChange
+    from tui_agent.core.receipt import FileChange
 
     edit = Receipt("r", "c", "edit_file", {}, "a.py", "1", "2", by="key")
     assert not edit.unseen

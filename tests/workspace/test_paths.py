@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -158,7 +160,7 @@ def test_what_looks_like_a_bare_repository_is_protected(root: Path) -> None:
     bare = root / "fixtures/repo"
     for name in ("refs", "objects"):
         (bare / name).mkdir(parents=True)
-    assert no_write(root, "fixtures/repo/config") is None
+    assert no_write(root, "fixtures/repo/README") is None
     assert "bare" in (no_write(root, "fixtures/repo/HEAD") or "")
     (bare / "HEAD").write_text("ref: refs/heads/main\n")
     for raw in ("fixtures/repo/config", "fixtures/repo/hooks/post-checkout", "fixtures/repo/HEAD"):
@@ -186,3 +188,40 @@ def test_case_twins_are_named(desk) -> None:
     desk.put("README.md", "x")
     assert "README.md" in desk.call("write_file", path="readme.md", content="y").text
     assert desk.call("write_file", path="sub/readme.md", content="y").status == "applied"
+
+
+PIECES = {
+    "y/objects/k": "k\n",
+    "y/refs/k": "k\n",
+    "y/config": "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n",
+    "y/HEAD": "ref: refs/heads/main\n",
+    "x/HEAD": "ref: refs/heads/main\n",
+    "x/commondir": "../y\n",
+    "x/config.worktree": "[core]\n\tbare = false\n\tworktree = .\n",
+    "x/objects/k": "k\n",
+    "x/refs/k": "k\n",
+    "x/config": "[core]\n\trepositoryformatversion = 0\n",
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(order=st.permutations(sorted(PIECES)))
+def test_no_order_of_writes_makes_a_repository(order: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(os.path.realpath(folder))
+        for raw in order:
+            if no_write(root, raw) is None:
+                (root / raw).parent.mkdir(parents=True, exist_ok=True)
+                (root / raw).write_text(PIECES[raw])
+        env = {"PATH": os.environ["PATH"], "HOME": folder, "GIT_CEILING_DIRECTORIES": folder}
+        for name in ("x", "y"):
+            assert (
+                not (root / name).is_dir()
+                or subprocess.run(
+                    ["git", "rev-parse", "--git-dir"],
+                    cwd=root / name,
+                    env=env,
+                    capture_output=True,
+                    check=False,
+                ).returncode
+            )

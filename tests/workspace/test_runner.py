@@ -92,6 +92,11 @@ async def test_the_command_is_alone_in_its_session_and_group(tmp_path):
     assert result.output == "True False\n"
 
 
+async def test_it_gives_way_to_the_screen(tmp_path):
+    result = await run(["nice"], cwd=tmp_path, timeout=10)
+    assert int(result.output) == min(os.nice(0) + supervisor.NICENESS, 19)
+
+
 async def test_input_is_empty_and_there_is_no_terminal(tmp_path):
     script = "import sys; print(repr(sys.stdin.read()))\ntry: open('/dev/tty')\nexcept OSError as e: print(e.errno)"
     result = await run(py(script), cwd=tmp_path, timeout=10)
@@ -237,9 +242,9 @@ async def test_a_cancellation_is_passed_on_when_all_is_gone(cancels, tmp_path):
 
 async def test_a_cancellation_during_the_stop_after_the_limit_is_not_lost(tmp_path):
     task = asyncio.create_task(
-        run(sh("trap 'echo > got; sleep 0.3; exit' TERM; sleep 600 & wait"), cwd=tmp_path, timeout=3.0)
+        run(sh("trap 'echo > got; sleep 0.3; exit' TERM; sleep 600 & wait"), cwd=tmp_path, timeout=6.0)
     )
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(20):
         while not (tmp_path / "got").exists():
             assert not task.done()
             await asyncio.sleep(0.01)

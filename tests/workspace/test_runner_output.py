@@ -52,9 +52,12 @@ async def test_an_endless_flood_is_cut_and_the_loop_goes_on(tmp_path):
     assert turns > 20
 
 
-async def test_output_that_is_not_utf8_is_replaced(tmp_path):
-    result = await run(py("import os; os.write(1, b'a\\xff\\0b\\xc3')"), cwd=tmp_path, timeout=10)
+async def test_output_that_is_not_utf8_is_replaced_for_who_looks_at_it(tmp_path):
+    odd = py("import os; os.write(1, b'a\\xff\\0b\\xc3')")
+    result = await run(odd, cwd=tmp_path, timeout=10, emit=lambda _: None)
     assert result.output == "a\ufffd\0b\ufffd"
+    result = await run(odd, cwd=tmp_path, timeout=10)
+    assert result.output.encode("utf-8", "surrogateescape") == b"a\xff\0b\xc3"
 
 
 async def test_the_last_state_of_a_progress_bar_is_kept(tmp_path):

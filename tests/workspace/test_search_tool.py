@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tui_agent.workspace import effects
+from tui_agent.workspace import looking
 
 
 @dataclass
@@ -14,6 +14,7 @@ class Result:
     exit_code: int | None = 0
     output: str = ""
     timed_out: bool = False
+    interrupted: bool = False
     duration: float = 0.1
     error: str | None = None
     killed: tuple[int, ...] = ()
@@ -30,7 +31,7 @@ def search_desk(make_desk, monkeypatch):
             ran.append(argv)
             return answers.pop(0)
 
-        monkeypatch.setattr(effects.shutil, "which", lambda _: ripgrep)
+        monkeypatch.setattr(looking.shutil, "which", lambda _: ripgrep)
         desk = make_desk(run=run)
         for name in ("a.py", ".env", "server.pem", "a.py~", ".git/config", "sub/b.py"):
             desk.put(name, "needle\n")

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import subprocess
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,10 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.workspace.conftest import Desk
 from tui_agent.core.codec import from_json, to_json
 from tui_agent.core.policy import DEFAULT
-from tui_agent.core.types import Decision, FileChange, Receipt, ToolCall
-from tui_agent.workspace import committed
+from tui_agent.core.receipt import FileChange, Receipt
+from tui_agent.core.types import Decision, ToolCall
+from tui_agent.undo import undone
+from tui_agent.workspace import committed, faults, index
+from tui_agent.workspace.files import sha256
 from tui_agent.workspace.receipts import Blobs, plan
 
 
@@ -54,6 +59,46 @@ def test_create_edit_delete_and_back_and_forth(desk) -> None:
     assert desk.tree() == after
     undo(desk, *forth)
     assert desk.tree() == before
+
+
+def test_more_files_than_are_watched_are_said(command_desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index.take, "__defaults__", (2,))
+    desk = command_desk(_nothing)
+    for name in "abc":
+        desk.put(name, name)
+    outcome = desk.call("run_command", argv=["x"])
+    assert outcome.receipt.unwatched
+    assert outcome.note == "exit 0, too many files to watch them all"
+    (desk.root / "c").unlink()
+    assert not desk.call("run_command", argv=["x"]).receipt.unwatched
+
+
+def test_what_comes_back_has_the_permissions_that_it_had(command_desk) -> None:
+    desk = command_desk(lambda cwd: (cwd / "secret.sh").unlink())
+    for name, mode in (("run.sh", 0o755), ("secret.sh", 0o700)):
+        desk.put(name, "#!/bin/sh\n").chmod(mode)
+        desk.call("read_file", path=name)
+    receipts = [desk.call("delete_file", path="run.sh").receipt, desk.call("run_command", argv=["rm"]).receipt]
+    back = undo(desk, *receipts)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in desk.root.iterdir()}
+    assert modes == {"run.sh": 0o755, "secret.sh": 0o700}
+    undo(desk, *undo(desk, *back))
+    assert {path.name: path.stat().st_mode & 0o777 for path in desk.root.iterdir()} == modes
+
+
+def test_folders_that_were_made_go_with_their_last_file_and_come_back(desk) -> None:
+    (desk.root / "old").mkdir()
+    receipts = [
+        desk.call("write_file", path=path, content="x\n").receipt for path in ("old/a/b/1.txt", "old/a/2.txt", "3.txt")
+    ]
+    assert [r.folders for r in receipts] == [("old/a", "old/a/b"), (), ()]
+    back = undo(desk, *receipts)
+    assert [p.name for p in desk.root.rglob("*")] == ["old"]
+    again = undo(desk, *back)
+    assert sorted(desk.tree()) == ["3.txt", "old/a/2.txt", "old/a/b/1.txt"]
+    desk.put("old/a/mine.txt", "mine\n")
+    undo(desk, *again)
+    assert sorted(str(p.relative_to(desk.root)) for p in desk.root.rglob("*")) == ["old", "old/a", "old/a/mine.txt"]
 
 
 def test_undo_to_the_middle(desk) -> None:
@@ -176,12 +221,14 @@ def _hash(data: bytes | None) -> str | None:
 class Result:
     exit_code: int | None = 0
     timed_out: bool = False
+    interrupted: bool = False
     output: str = ""
     duration: float = 0.25
     error: str | None = None
     killed: tuple[int, ...] = ()
     sandbox: str = ""
     remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @pytest.fixture
@@ -207,7 +254,7 @@ def _nothing(cwd: Path) -> None:
 
 def _git_result(argv, cwd) -> Result:
     done = subprocess.run(argv, cwd=cwd, capture_output=True, check=False)
-    return Result(done.returncode, output=done.stdout.decode("utf-8", "replace"))
+    return Result(done.returncode, output=done.stdout.decode("utf-8", "surrogateescape"))
 
 
 def sed(cwd: Path) -> None:
@@ -297,11 +344,50 @@ def test_files_clean_in_git_are_restored_though_nobody_read_them(command_desk) -
     desk.put("dirty.txt", "not committed\n")
     receipt = desk.call("run_command", argv=["x"]).receipt
     states = {path: step.state for path, step in planned(desk, receipt).items()}
-    assert states == {"clean.txt": "ready", "dirty.txt": "command", "binary.dat": "command", "sub/café.txt": "ready"}
+    assert states == {"clean.txt": "ready", "dirty.txt": "command", "binary.dat": "ready", "sub/café.txt": "ready"}
     undo(desk, receipt)
-    assert desk.tree()["clean.txt"] == b"clean\r\n"
+    assert (desk.tree()["clean.txt"], desk.tree()["binary.dat"]) == (b"clean\r\n", b"\xff\0")
     assert desk.tree()["sub/café.txt"] == "é\n".encode()
     assert desk.tree()["dirty.txt"] == b"changed\n"
+
+
+@pytest.mark.parametrize("where", ["sub", "tree", "tree/sub"])
+def test_a_folder_inside_a_repository_or_a_further_work_tree_of_it_does_as_well(where: str, make_desk) -> None:
+    async def run(argv, *, cwd, timeout, emit):
+        if argv[0] == "git":
+            return _git_result(argv, cwd)
+        (cwd / "a.txt").write_text("changed\n")
+        return Result()
+
+    top = make_desk().root
+    for name in ("a.txt", "sub/a.txt"):
+        (top / name).parent.mkdir(exist_ok=True)
+        (top / name).write_text(f"{name}\n")
+    git(top, "init", "-q")
+    git(top, "add", ".")
+    git(top, "commit", "-qm", "first")
+    if where.startswith("tree"):
+        git(top, "worktree", "add", "-q", "tree")
+    root = top / where
+    old = (root / "a.txt").read_bytes()
+    desk = Desk(root, {"run": run})
+    undo(desk, desk.call("run_command", argv=["x"]).receipt)
+    assert (root / "a.txt").read_bytes() == old
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_file_that_may_have_changed_since_git_looked_is_looked_into(edited: bool, command_desk) -> None:
+    desk = command_desk(lambda cwd: (cwd / "a.txt").write_text("changed\n"))
+    desk.put("a.txt", "old\n")
+    git(desk.root, "init", "-q")
+    git(desk.root, "add", ".")
+    at = (desk.root / "a.txt").stat().st_mtime_ns
+    if edited:
+        (desk.root / "a.txt").write_text("new\n")
+    for name in (".git/index", "a.txt"):
+        os.utime(desk.root / name, ns=(at, at))
+    receipt = desk.call("run_command", argv=["x"]).receipt
+    assert planned(desk, receipt)["a.txt"].state == ("command" if edited else "ready")
 
 
 @given(st.binary(max_size=400))
@@ -359,3 +445,50 @@ def test_receipts_say_how_long_it_took_and_who_said_yes(desk) -> None:
     receipt = desk.call("write_file", path="a.txt", content="x\n").receipt
     assert receipt.duration > 0
     assert receipt.by == "key"
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.binary(max_size=50), damage=st.binary(max_size=50), first=st.booleans())
+def test_a_copy_is_held_only_while_it_can_be_given_back(data: bytes, damage: bytes, first: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        blobs = Blobs(Path(folder))
+        name = sha256(data)
+        assert blobs.put(data) is None
+        assert not first or name in blobs
+        Path(folder, name).write_bytes(damage)
+        os.utime(Path(folder, name), ns=(1, 1))
+        assert (name in blobs) == (damage == data) == (blobs.get(name) is not None)
+        assert blobs.put(data) is None  # mended, or said to be missing
+        assert blobs.get(name) == data
+
+
+def test_a_damaged_copy_is_no_promise_and_is_mended_by_the_next_edit(tmp_path: Path, make_desk) -> None:
+    desk = make_desk(blobs=tmp_path / "blobs")
+    desk.put("f", "old\n")
+    desk.call("read_file", path="f")
+    receipt = desk.call("write_file", path="f", content="new\n").receipt
+    (tmp_path / "blobs" / receipt.before).write_bytes(b"")
+    assert [step.state for step in planned(desk, receipt).values()] == ["lost"]
+    desk.put("f", "old\n")
+    desk.call("read_file", path="f")
+    again = desk.call("write_file", path="f", content="other\n").receipt
+    undo(desk, again)
+    assert desk.tree() == {"f": b"old\n"}
+
+
+def test_a_failed_look_after_the_rename_is_a_doubt_and_leaves_a_receipt(make_desk) -> None:
+    desk = make_desk(reach=faults.from_text("seen:1:EIO"))
+    outcome = desk.call("write_file", path="f", content="new\n")
+    assert (outcome.status, outcome.receipt.after) == ("error", sha256(b"new\n"))
+    assert "was written" in outcome.text
+    assert "did not confirm" in outcome.text
+    undo(desk, outcome.receipt)
+    assert desk.tree() == {}
+
+
+def test_an_undo_that_the_disk_did_not_confirm_is_recorded(make_desk) -> None:
+    desk = make_desk(reach=faults.from_text("fsync_dir:2:EIO"))
+    receipt = desk.call("write_file", path="f", content="new\n").receipt
+    steps = asyncio.run(desk.workspace.plan_undo([receipt]))
+    outcomes = asyncio.run(desk.workspace.undo(steps))
+    assert [r.path for r in undone(1, steps, outcomes).receipts] == ["f"]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import stat
+import sys
+import unicodedata
 
 import pytest
 
@@ -122,6 +125,18 @@ def test_the_second_failed_edit_offers_the_whole_file(desk) -> None:
     assert "send the whole new text with write_file" in desk.call("edit_file", **wrong).text
     assert desk.call("edit_file", path="a.txt", old="one", new="two\ntwo").status == "applied"
     assert "write_file" not in desk.call("edit_file", **wrong).text
+
+
+def test_a_file_that_changed_since_it_was_read_is_not_deleted_either(desk) -> None:
+    path = desk.put("a.txt", "one\n")
+    desk.put("unread.txt", "two\n")
+    desk.call("read_file", path="a.txt")
+    path.write_text("mine\n")
+    assert "has changed since it was read" in desk.call("delete_file", path="a.txt").text
+    assert desk.call("delete_file", path="unread.txt").status == "applied"
+    assert desk.tree() == {"a.txt": b"mine\n"}
+    desk.call("read_file", path="a.txt")
+    assert desk.call("delete_file", path="a.txt").status == "applied"
 
 
 # ------------------------------------------------------------------ batches
@@ -405,3 +420,41 @@ def test_of_two_instances_at_one_file_the_later_approval_is_stale(tmp_path) -> N
     assert (first.status, later.status) == ("applied", "refused")
     assert "changed" in later.text
     assert (root / "a.txt").read_text() == "new 0\n" * 1000
+
+
+def test_an_answer_counts_for_its_own_question_only(desk) -> None:
+    results = desk.batch(("write_file", {"path": "a", "content": "x"}), decide=lambda _: Decision("another", "yes"))
+    assert [r.status for r in results] == ["refused"]
+    results = desk.batch(
+        ("write_file", {"path": "a", "content": "x"}), decide=lambda r: Decision(r.id, "yes", chosen=frozenset({9}))
+    )
+    assert [(r.status, r.text) for r in results] == [("refused", "not applied: no such hunk: 9")]
+    assert desk.tree() == {}
+
+
+def test_a_name_that_differs_in_its_accents_only_makes_no_twin(desk) -> None:
+    desk.put(unicodedata.normalize("NFD", "caf\u00e9.txt"), "x")
+    outcome = desk.call("write_file", path="caf\u00e9.txt", content="y")
+    assert outcome.status == "refused"
+    assert "accents" in outcome.text
+
+
+def test_a_pipe_in_the_place_of_a_file_is_refused_at_once(desk) -> None:
+    file = desk.put("f", "old\n")
+    desk.call("read_file", path="f")
+    real = os.fstat
+
+    def swapped(fd: int) -> os.stat_result:
+        info = real(fd)
+        here = sys._getframe(1).f_code.co_name == "_compare"  # between the look at it and its opening for writing
+        if here and stat.S_ISREG(info.st_mode) and file.is_file():
+            file.unlink()
+            os.mkfifo(file)
+        return info
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fstat", swapped)
+        outcome = desk.call("write_file", path="f", content="new\n")
+    assert outcome.status in {"refused", "error"}
+    assert outcome.receipt is None
+    assert stat.S_ISFIFO(file.lstat().st_mode)

@@ -6,13 +6,17 @@ Live, test, demo and replay differ in nothing but the values of one `Agent`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from tui_agent.core.check import Check
 from tui_agent.core.endings import Limits
+from tui_agent.core.events import Durable
+from tui_agent.core.evidence import Changed, missing
 from tui_agent.core.log import Log, MemoryLog
+from tui_agent.core.room import Room
+from tui_agent.core.secrets import Secrets
 from tui_agent.core.types import (
     ApprovalRequest,
     Ask,
@@ -41,6 +45,9 @@ class Dialect(Protocol):
     def live(self) -> bool:
         """Whether the text of a reply is for the person's eyes while it arrives."""
 
+    def offered(self, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+        """Those of the tools that may be called in this protocol."""
+
     def encode(self, request: Request) -> Request:
         """The neutral request as this protocol sends it."""
 
@@ -48,6 +55,12 @@ class Dialect(Protocol):
         """The reply with its calls; those that were read from text have the id "".
 
         A reply that is no action is a call without a name whose `error` says why.
+        """
+
+    def loose(self, reply: Reply, offered: tuple[ToolSpec, ...]) -> str | None:
+        """The answer of a raw reply that is not in the form of the protocol; None when it is, or attempts an action.
+
+        `decode` gives such a reply as one call without a name whose `error` asks for the form.
         """
 
     def after(self, reply: Reply, offered: tuple[ToolSpec, ...]) -> tuple[Dialect, str]:
@@ -61,6 +74,10 @@ class Plain:
     name: Spoken = "native"
     live: bool = True
 
+    def offered(self, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+        """All of them."""
+        return tools
+
     def encode(self, request: Request) -> Request:
         """The request as it is."""
         return request
@@ -68,6 +85,10 @@ class Plain:
     def decode(self, reply: Reply, offered: tuple[ToolSpec, ...]) -> Reply:
         """The reply as it is; one that failed or was cut by the length limit has no calls."""
         return replace(reply, calls=()) if reply.error or reply.finish == "length" else reply
+
+    def loose(self, reply: Reply, offered: tuple[ToolSpec, ...]) -> str | None:
+        """Every form is one."""
+        return None
 
     def after(self, reply: Reply, offered: tuple[ToolSpec, ...]) -> tuple[Dialect, str]:
         """Always this one."""
@@ -87,6 +108,12 @@ class Agent:
     """Everything that a run is injected with. `price` gives the USD of one call, None when unknown.
 
     `warn_repeats`: the second identical batch is answered instead of carried out, before the limit ends the run.
+    `forgives`: a reply that could be used begins the count of those that could not anew.
+    `content` gives the bytes of a file of the workspace as it is now, None when they cannot be had; it may block.
+    `room` says how much the model takes now; without it everything is sent, up to `limits.max_context`. `memory`: the
+    end of each request names the task and the files that were touched. `hidden` are texts that no reply may bring in.
+    `apart`: of what was said only the question is sent that is answered apart. `between` gives what is to be recorded
+    before the next request, once a reply was dealt with: what the person said meanwhile, each text once.
     """
 
     model: Model
@@ -102,3 +129,14 @@ class Agent:
     clock: Callable[[], float] = time.monotonic
     dialect: Dialect = field(default_factory=Plain)
     warn_repeats: bool = True
+    forgives: bool = True
+    content: Callable[[str], bytes | None] = lambda _: None
+    evidence: Callable[[str, Mapping[str, Changed] | None], str] = missing
+    """What a task names and the changes of its run do not show, in words."""
+    halted: Callable[[], bool] = lambda: False
+    """Whether the person said stop at a question that an effect asked while it was carried out."""
+    room: Callable[[], Room] | None = None
+    memory: bool = False
+    hidden: Secrets = field(default_factory=Secrets)
+    apart: bool = False
+    between: Callable[[], Sequence[Durable]] = tuple

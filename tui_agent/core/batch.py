@@ -7,20 +7,22 @@ same time; whatever changes something runs alone, and everything is answered in 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from tui_agent.core import events as ev
 from tui_agent.core.agent import Agent
-from tui_agent.core.check import Check, gate
+from tui_agent.core.check import gate
+from tui_agent.core.diff import written
 from tui_agent.core.endings import StopReason
 from tui_agent.core.evidence import Changed
-from tui_agent.core.guards import Denied, Key, batch_signature, refusal, repeat_verdict, signature
+from tui_agent.core.guards import TOO_OFTEN, Denied, Key, batch_signature, refusal, repeat_verdict, signature
 from tui_agent.core.log import digest_of
+from tui_agent.core.lookup import ReadOutput
 from tui_agent.core.record import Record
 from tui_agent.core.stage import Stage, tool_failed
 from tui_agent.core.types import (
@@ -42,7 +44,16 @@ Events: TypeAlias = AsyncGenerator[ev.Event, None]
 Stop: TypeAlias = tuple[StopReason, str]
 
 REPEATED = "REPEATED ACTION: the same as before with nothing changed in between, so it was not run again."
+EVIDENCE_FILES = 200
+"""Files changed by commands that are looked at for evidence; what makes more of them is a build."""
+UNKNOWN = ""
+"""The hash of bytes that nobody had read."""
 NOT_AN_ACTION = "reply  not understood"
+IN_PLAIN_WORDS = "reply  in plain words"
+NO_ACTION: Key = ("", -1)
+"""Stands among the keys of actions for a reply that was none: no action is the same as it, nor are two in a row across it."""
+STOPPED = "stopped by you at a question"
+NOT_STARTED = Outcome("refused", "not carried out: the run was stopped before it", note="not started")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +90,8 @@ def answer_to(decision: Decision) -> ev.Answered:
 class Work:
     """What a run did and may still do. `revision` counts the changes of files, `invalid` unusable replies in a row.
 
-    `changed` maps each file that a tool changed to its bytes before the run and now; `commanded` names those that
-    commands changed.
+    `changed` maps each file that a tool changed to its bytes before the run and now; `commanded` maps those that
+    commands changed to whether they are still there. `unwatched`: a command may have changed others.
     """
 
     def __init__(self, agent: Agent, record: Record) -> None:
@@ -89,35 +100,81 @@ class Work:
         self.revision = 0
         self.invalid = 0
         self.changed: dict[str, Changed] = {}
-        self.commanded: set[str] = set()
+        self.commanded: dict[str, bool] = {}
+        self._hashes: dict[str, tuple[str | None, str | None]] = {}  # of each changed file, before the run and now
+        self.unwatched = False
         self._window: tuple[Key, ...] = ()
         self._refused: Counter[str] = Counter()
+        self._refuser: dict[str, Denied] = {}
+        self._parked: set[str] = set()
         self._unseen = False
+        self._stopped = False  # at the question for the check
         self._offer = ""  # the answer to a proposed check: it is asked once, not after every batch
 
     @property
     def edited(self) -> bool:
         """Whether the run changed a file, by a tool or by a command."""
-        return bool(self.changed or self.commanded)
+        return bool(self.changed or self.commanded or self.unwatched)
 
-    def forget_repeats(self) -> None:
-        """Count repeats anew: the model is spoken to in another way from here on."""
-        self._window = ()
+    def count_anew(self) -> None:
+        """Count repeats and unusable replies anew: the model is spoken to in another way from here on."""
+        self._window, self.invalid = (), 0
+
+    def spoken_to(self) -> None:
+        """The person said something to the run: what they refused before may be asked for again."""
+        self.count_anew()
+        self._refused.clear()
+        self._refuser.clear()
+        self._parked.clear()
+
+    def evidence(self) -> dict[str, Changed] | None:
+        """What was changed, file by file, for `task_evidence`; None when a command left what cannot be looked at.
+
+        What a command's file held before is not known to the loop: then it held nothing, which is never held against
+        the model. What is as it was before is no change. Blocks on the disk.
+        """
+        if self.unwatched or len(self.commanded) > EVIDENCE_FILES:
+            return None
+        found = dict(self.changed)
+        for path, there in self.commanded.items():
+            before = self.changed[path].before if path in self.changed else None
+            now = self.agent.content(path) if there else None
+            if there and now is None:
+                return None
+            found[path] = Changed(before, now)
+        return {path: change for path, change in found.items() if not self._is_as_before(path)}
+
+    def _is_as_before(self, path: str) -> bool:
+        before, now = self._hashes[path]
+        return before == now != UNKNOWN
 
     def count_invalid(self) -> bool:
         """Count one reply that could not be used; True when that was one too many."""
         self.invalid += 1
         return self.invalid >= self.agent.limits.max_invalid
 
+    def unusable(self, reply: Reply, text: str, note: str) -> Iterator[ev.ToolDone]:
+        """Answer a reply that was no action, though it attempts one."""
+        for call in reply.calls:
+            yield self.record.done(call, Outcome("error", text, note=note, invalid=True), NOT_AN_ACTION)
+
+    def asked_for_form(self, reply: Reply) -> Iterator[ev.ToolDone]:
+        """Ask whether a reply in plain words was the answer; that is no fault."""
+        for call in reply.calls:
+            yield self.record.done(call, Outcome("applied", call.error or "", note="asked again"), IN_PLAIN_WORDS)
+
     async def carry(self, reply: Reply) -> Events:
         """Do what the calls of a reply ask for; may end the run."""
         limits = self.agent.limits
-        key = (batch_signature(reply.calls), self.revision)
-        verdict = repeat_verdict(
-            self._window, key, limits.max_identical, limits.repeat_window, warn=self.agent.warn_repeats
-        )
+        key = NO_ACTION
+        verdict: Literal["go", "warn", "stop"] = "go"
+        if any(call.error is None for call in reply.calls):
+            key = (batch_signature(reply.calls), self.revision)
+            verdict = repeat_verdict(
+                self._window, key, limits.max_identical, limits.repeat_window, warn=self.agent.warn_repeats
+            )
         self._window = (*self._window, key)[-max(limits.max_identical, limits.repeat_window) :]
-        if verdict != "go" and not all(self._refused[signature(call)] for call in reply.calls):
+        if verdict != "go" and not all(self._answered_no(call) for call in reply.calls):
             for call in reply.calls:
                 yield self.record.done(call, Outcome("refused", REPEATED, note="repeated"))
             if verdict == "stop":
@@ -128,7 +185,7 @@ class Work:
         plan = await self._prepare(reply)
         asked = [p.request for p in plan if isinstance(p, Ready) and p.verdict.permission == "ask"]
         decisions: dict[str, Decision] = {}
-        if asked:
+        while asked:
             yield ev.Phase("asking")
             for request in asked:
                 yield self.record.note(question_of(request))
@@ -137,9 +194,14 @@ class Work:
                 if answer.instead is not None:
                     yield self.record.note(question_of(answer.instead))
                 yield self.record.note(answer_to(answer))
+            asked = [r for r in _behind_unseen(plan, decisions) if self.agent.tools.decide(r).permission == "ask"]
         async with aclosing(self._carry_out(plan, decisions)) as events:
             async for event in events:
                 yield event
+
+    def _answered_no(self, call: ToolCall) -> bool:
+        """Whether this was refused or left out before: that is no repeat of an action, since there was none."""
+        return bool(self._refused[signature(call)]) or signature(call) in self._parked
 
     # -------------------------------------------------------------- prepare
 
@@ -157,9 +219,10 @@ class Work:
             earlier = (*earlier, request)
             verdict = self.agent.tools.decide(request)
             if self._refused[signature(call)]:
-                verdict = Verdict("deny", "refused before", verdict.permission_class)
-            plan.append(Ready(request, verdict))
-        if any(isinstance(p, Ready) or not p.outcome.invalid for p in plan):
+                who = " because there was nobody to ask" if self._refuser[signature(call)] == "nobody" else ""
+                verdict = Verdict("deny", f"refused before{who}", verdict.permission_class)
+            plan.append(Ready(replace(request, missed=verdict.missed), verdict))
+        if self.agent.forgives and any(isinstance(p, Ready) or not p.outcome.invalid for p in plan):
             self.invalid = 0
         return plan
 
@@ -175,12 +238,14 @@ class Work:
     # -------------------------------------------------------------- carry out
 
     async def _carry_out(self, plan: list[Planned], decisions: dict[str, Decision]) -> Events:
-        """Carry out a decided batch in call order, then run the check when a file was changed."""
+        """Carry out a decided batch in call order, and run the check behind it, or behind each edit, when a file was changed."""
         undone: dict[str, int] = {}
         before = self.revision
         stop: Stop | None = None
+        counted = False  # a reply counts once, however many of its calls are wrong
         steps = [(number, planned, _decision(planned, decisions)) for number, planned in enumerate(plan, 1)]
-        for reads, group in groupby(steps, key=lambda step: _may_read(step[1], step[2])):
+        stopped = any(decision.answer == "stop" for decision in decisions.values())
+        for reads, group in groupby(steps, key=lambda step: not (stopped or stop) and _may_read(step[1], step[2])):
             if reads:
                 looked = [(planned.request, decision) for _, planned, decision in group if isinstance(planned, Ready)]
                 async with aclosing(self._commit_all(looked)) as events:
@@ -191,11 +256,15 @@ class Work:
                 if isinstance(planned, Settled):
                     summary = "" if planned.call.name else NOT_AN_ACTION
                     yield self.record.done(planned.call, planned.outcome, summary)
-                    if planned.outcome.invalid and self.count_invalid():
-                        stop = stop or (StopReason.INVALID, "too many calls that could not be used")
+                    if planned.outcome.invalid and not counted:
+                        counted = True
+                        if self.count_invalid():
+                            stop = stop or (StopReason.INVALID, "too many replies with calls that could not be used")
                     continue
                 request = planned.request
                 outcome, denied = refusal(request, planned.verdict, decision)
+                if stop is not None or (stopped and request.id not in decisions):
+                    outcome, denied = NOT_STARTED, ""  # who stops wants nothing more to begin that they did not approve
                 if base := next((undone[d] for d in request.depends_on if d in undone), None):
                     outcome, denied = Outcome("refused", f"not applied: base changed because #{base} was refused"), ""
                 if outcome is not None:
@@ -208,23 +277,35 @@ class Work:
                         if isinstance(event, ev.ToolDone) and event.status != "applied":
                             undone[request.id] = number
                         yield event
-        if self.revision != before and self.agent.check is not None and self._offer in {"", "yes"}:
-            async with aclosing(self._run_check(self.agent.check)) as events:
+                stop = stop or self._halted()
+                if stop is None and self.agent.check is not None and self.agent.check.each_edit:
+                    async with aclosing(self._check_since(before)) as events:
+                        async for event in events:
+                            yield event
+                    before, stop = self.revision, self._halted()
+        if stop is None:
+            async with aclosing(self._check_since(before)) as events:
                 async for event in events:
                     yield event
-        if stop is not None:
+        if (stop := stop or self._halted()) is not None:
             yield self.record.end(*stop)
+
+    def _halted(self) -> Stop | None:
+        return (StopReason.STOPPED, STOPPED) if self._stopped or self.agent.halted() else None
 
     def _stop_after(self, request: ApprovalRequest, denied: Denied, decision: Decision) -> Stop | None:
         """Whether a denial ends the run: by the answer itself, by the settings, or at the third time."""
         if decision.answer == "stop":
-            return StopReason.STOPPED, "stopped by you at a question"
+            return StopReason.STOPPED, STOPPED
+        mark = signature(request.call)
+        if denied == "skip":
+            self._parked.add(mark)
         if denied not in {"person", "policy", "nobody"}:
             return None
-        mark = signature(request.call)
         self._refused[mark] += 1
+        self._refuser.setdefault(mark, denied)
         setting = self.agent.on_reject if denied == "person" else self.agent.on_deny
-        if setting == "stop" or self._refused[mark] >= 3:
+        if setting == "stop" or self._refused[mark] >= TOO_OFTEN:
             return StopReason.DENIED, f"denied: {request.summary}"
         return None
 
@@ -250,7 +331,7 @@ class Work:
                     ended.append(
                         self.record.done(request.call, outcome, (decision.instead or request).summary, seconds)
                     )
-                    self._book(request, ended[-1])
+                    self._book(request, decision, ended[-1])
         for done in ended:
             yield done
 
@@ -266,35 +347,59 @@ class Work:
             outcome = tool_failed(request.call, error)
         return outcome, self.agent.clock() - started
 
-    def _book(self, request: ApprovalRequest, done: ev.ToolDone) -> None:
-        """Note what an effect did, from its receipt."""
-        receipt, effect, check = done.receipt, request.effect, self.agent.check
+    def _book(self, request: ApprovalRequest, decision: Decision, done: ev.ToolDone) -> None:
+        """Note what an effect did, from its receipt and from what the person made of it."""
+        receipt, check = done.receipt, self.agent.check
+        effect = (decision.instead or request).effect
         if receipt is None:
             return
         if isinstance(effect, RunArgv) and check is not None and effect.argv == check.argv and self.edited:
             self.record.check = "passed" if receipt.exit_code == 0 else "failed"
-        if not receipt.touched:
+        if not receipt.touched and not receipt.unwatched:
             return
         self.revision += 1
+        self.unwatched = self.unwatched or receipt.unwatched
+        for path, before, after in receipt.changes:
+            self._hashes[path] = self._hashes.get(path, (before,))[0], after
         if not isinstance(effect, WriteBytes):
-            self.commanded.update(receipt.touched)
+            self.commanded |= {change.path: change.after is not None for change in receipt.changed}
         elif receipt.path is not None:
-            first = self.changed.get(receipt.path, Changed(effect.base, effect.new)).before
-            self.changed[receipt.path] = Changed(first, effect.new)
+            first = self.changed.get(receipt.path, Changed(effect.base, None)).before
+            self.changed[receipt.path] = Changed(first, written(effect, decision.chosen))
         self._unseen = self._unseen or receipt.unseen
         self.record.check = "none" if check is None else "not run"
 
-    async def _run_check(self, check: Check) -> Events:
-        """Run the person's check after a batch that changed files."""
+    async def _check_since(self, revision: int) -> Events:
+        """Run the person's check when files were changed since; a stop at its question stops the run."""
+        check = self.agent.check
+        if check is None or self.revision == revision or self._offer not in {"", "yes"}:
+            return
         always = check.asks == "always" and not self._offer
         asks = always or (check.asks != "never" and self._unseen)
-        async with aclosing(gate(check, self.agent.ask if asks else None, self.revision)) as events:
+        ask = self.agent.ask if asks else None
+        async with aclosing(gate(check, ask, self.revision, self.record.note)) as events:
             async for event in events:
+                if isinstance(event, ev.Answered):
+                    self._stopped = event.answer == "stop"
+                    self._offer = event.answer if check.proposed else ""
                 if isinstance(event, ev.CheckDone):
                     self.record.check = "passed" if event.passed else "failed"
-                if isinstance(event, ev.Answered) and check.proposed:
-                    self._offer = event.answer
-                yield self.record.keep(event)
+                    yield event
+                else:
+                    yield self.record.keep(event)
+
+
+def _behind_unseen(plan: Sequence[Planned], decisions: Mapping[str, Decision]) -> Iterator[ApprovalRequest]:
+    """What needed no answer, behind an edit that got one from a rule of just now: nobody saw what it may run."""
+    unseen = False
+    if any(given.answer == "stop" for given in decisions.values()):
+        return
+    for request in (p.request for p in plan if isinstance(p, Ready) and p.verdict.permission != "deny"):
+        given = decisions.get(request.id)
+        if unseen and given is None:
+            yield request
+        rule = given is not None and given.answer == "yes" and given.by != "key"
+        unseen = unseen or (rule and isinstance(request.effect, WriteBytes))
 
 
 def _decision(planned: Planned, decisions: dict[str, Decision]) -> Decision:
@@ -306,6 +411,8 @@ def _decision(planned: Planned, decisions: dict[str, Decision]) -> Decision:
 
 def _may_read(planned: Planned, decision: Decision) -> bool:
     """Whether a step only looks and nobody minds: such neighbours run at the same time."""
-    if isinstance(planned, Settled) or not isinstance(planned.request.effect, ReadFile | ListFiles | SearchText):
+    if isinstance(planned, Settled) or not isinstance(
+        planned.request.effect, ReadFile | ListFiles | SearchText | ReadOutput
+    ):
         return False
     return refusal(planned.request, planned.verdict, decision)[0] is None

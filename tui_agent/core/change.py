@@ -6,6 +6,7 @@ import hashlib
 
 from tui_agent.core.display import Shown, Span, Warn
 
+_WHITE = b" \t\n\r\v\f"
 _MAGIC = (
     (b"\x7fELF", "ELF"),
     (b"\x89PNG", "PNG"),
@@ -31,7 +32,7 @@ def notice(old: str | bytes, new: str | bytes, modes: tuple[int, int] | None = N
         warns.add("binary")
         notes.append(f"{_digest(before)} → {_digest(after)}")
     elif before != after:
-        if b"".join(before.split()) == b"".join(after.split()):
+        if before.translate(None, _WHITE) == after.translate(None, _WHITE):
             warns.add("whitespace-only")
             notes.append("only white space differs")
         ends = _line_ends(before), _line_ends(after)
@@ -66,6 +67,8 @@ def _digest(content: bytes) -> str:
 
 def _line_ends(content: bytes) -> str:
     """Name the kinds of line ends in a file, empty if it has none."""
+    if b"\r" not in content:
+        return "LF" if b"\n" in content else ""
     crlf, lf = content.count(b"\r\n"), content.count(b"\n")
     kinds = ("CRLF" if crlf else "", "LF" if lf > crlf else "", "CR" if content.count(b"\r") > crlf else "")
     return "+".join(filter(None, kinds))

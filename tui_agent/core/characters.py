@@ -24,6 +24,14 @@ SURE = (
 HIDDEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
+JOINER, COLOURED = "\u200d", "\ufe0f"
+JOINERS = frozenset("\u200c\u200d")
+_JOINED = re.compile("[\u0600-\u06ff\u0700-\u077f\u07c0-\u07ff\u0840-\u08ff\u0900-\u109f\u1780-\u18af\ua840-\ua87f]")
+"""Scripts in which a joiner decides what a letter looks like."""
+_PICTURES = frozenset(
+    "#*0123456789\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u2934\u2935\u3030\u303d"
+)
+"""What is drawn as a picture only with the selector, beside the symbols."""
 _KINDS: dict[str, Kind] = {
     "Cc": "control",
     "Cf": "invisible",
@@ -51,6 +59,20 @@ def kind(char: str) -> Kind | None:
     if HIDDEN.match(char):
         return "invisible"
     return _KINDS.get(unicodedata.category(char))
+
+
+def changes(char: str, before: str) -> bool:
+    """Whether an invisible character changes how the one before it is drawn: a joiner, or the selector of coloured emoji."""
+    symbol = unicodedata.category(before or " ") == "So"
+    if char == COLOURED:
+        return symbol or before in _PICTURES
+    picture = symbol or before == COLOURED or is_skin(before)
+    return (char == JOINER and picture) or (char in JOINERS and bool(_JOINED.match(before)))
+
+
+def is_skin(char: str) -> bool:
+    """Whether it is a colour of the skin for the picture before it."""
+    return "\U0001f3fb" <= char <= "\U0001f3ff"
 
 
 def escape(char: str) -> str:

@@ -95,7 +95,10 @@ def _value(hint: Any, value: object, where: str) -> Any:
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return hint(value)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(f"{where}: out of range") from None
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
         raise ValueError(f"{where}: expected {hint.__name__}, not {type(value).__name__}")
     return value

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from tui_agent.core.endings import Limits, StopReason
-from tui_agent.core.types import AssistantMessage, Message, Usage, UserMessage
+from tui_agent.core.types import AssistantMessage, Message, Request, Usage, UserMessage
 
 IMAGE_SIZE = 6000
 """Characters that one picture counts as: vendors take about 1,500 tokens for it."""
@@ -16,7 +17,8 @@ CHARACTERS_PER_TOKEN = 4
 def size_of(message: Message) -> int:
     """Characters of a message as they count against `limits.max_context`."""
     if isinstance(message, AssistantMessage):
-        return len(message.text) + sum(len(call.raw) for call in message.calls)
+        calls = (len(call.raw) or len(json.dumps(dict(call.arguments or {}))) for call in message.calls)
+        return len(message.text) + sum(calls)
     images = len(message.images) if isinstance(message, UserMessage) else 0
     return len(message.text) + images * IMAGE_SIZE
 
@@ -29,10 +31,27 @@ def head_and_tail(text: str, head: int, tail: int, hint: str = "") -> str:
     return f"{text[:head]}\n[... {left:,} characters left out{hint and f'; {hint}'} ...]\n{text[-tail:]}"
 
 
+def rest_of(name: str) -> str:
+    """Where what was left out of an output can be read, "" when it was not kept."""
+    return f"read_output with the name {name} shows any part" if name else ""
+
+
+def estimate(request: Request, answer: AssistantMessage) -> Usage:
+    """About the tokens of a model call, by its characters, for where the server tells none."""
+    schema = request.schema or {}
+    sent = len(request.system) + sum(map(size_of, request.messages)) + len(json.dumps(schema)) * bool(schema)
+    sent += sum(len(tool.description) + len(json.dumps(dict(tool.parameters))) for tool in request.tools)
+    back = size_of(answer) + len(answer.reasoning)
+    return Usage(-(-sent // CHARACTERS_PER_TOKEN), -(-back // CHARACTERS_PER_TOKEN))
+
+
 def limit_reached(
-    limits: Limits, system: str, messages: Sequence[Message], usage: Usage, cost: float
+    limits: Limits, system: str, messages: Sequence[Message], usage: Usage, cost: float, *, estimated: bool = False
 ) -> tuple[StopReason, str] | None:
-    """The limit that forbids the next model call, with a sentence that names its number; None when none does."""
+    """The limit that forbids the next model call, with a sentence that names its number; None when none does.
+
+    `estimated`: not all of `usage` was counted by the server.
+    """
     size = len(system) + sum(map(size_of, messages))
     if size > limits.max_context:
         return (
@@ -41,7 +60,7 @@ def limit_reached(
         )
     tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
     if limits.max_tokens is not None and tokens >= limits.max_tokens:
-        return StopReason.TOKEN_LIMIT, f"{tokens:,} tokens used, the limit is {limits.max_tokens:,}"
+        return StopReason.TOKEN_LIMIT, f"{'~' * estimated}{tokens:,} tokens used, the limit is {limits.max_tokens:,}"
     if limits.max_cost is not None and cost >= limits.max_cost:
         return StopReason.COST_LIMIT, f"${cost:.4f} spent, the limit is ${limits.max_cost:.4f}"
     return None

@@ -2,41 +2,25 @@
 
 A diff is computed on lines of bytes that keep their endings, so that applying hunks is
 exact: no decoding, no newline translation. `compare` works in small units and hands out
-each hunk as soon as it is known; `diff` runs it to the end. The search is linear first
-(common head and tail, then lines that occur once on both sides); difflib only sees what
-is left between such anchors, in gaps of at most `GAP_LINES` lines and within a budget,
-because it is quadratic on bad input.
+each hunk as soon as it is known; `diff` runs it to the end. What is equal is found by `matching`.
 """
 
 from __future__ import annotations
 
 import io
-from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Collection, Generator, Iterator
+from bisect import bisect_right
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
-from itertools import accumulate
 from typing import Literal, TypeAlias
 
-GAP_LINES = 2_000
-"""The longest gap, in lines of either side, that difflib may look at."""
-_UNIT_LINES = 4_000
-"""Lines handled between two yields: about 2 ms."""
+from tui_agent.core.matching import Match, Matches, matches
+from tui_agent.core.types import WriteBytes
+
 _UNIT_BYTES = 1 << 18
-_CALL_COST = 100_000
-"""Line comparisons that one difflib call may need: about 6 ms."""
-_GAP_COST = 1_000_000
-"""Line comparisons spent on one gap; what is left then is shown as replaced."""
-_DEPTH = 8
-"""How often the search for unique lines is repeated inside its own gaps."""
+"""Bytes cut into lines between two yields."""
 _BOM = b"\xef\xbb\xbf"
 
 Kind: TypeAlias = Literal["context", "remove", "add"]
-_Match: TypeAlias = tuple[int, int, int]
-"""Lines that are equal: start in the base, start in the new text, count."""
-_Matches: TypeAlias = Generator[_Match | None, None, None]
-"""Matches in order; None means: a unit of work is done, nothing new yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +117,6 @@ class Hunk:
         """Lines removed by this hunk."""
         return sum(len(change.old) for change in self.changes)
 
-    @property
-    def below(self) -> int:
-        """Lines of the base after this hunk."""
-        return len(self._old_lines) - self.old.stop
-
     def row(self, index: int) -> Row:
         """The row at `index`; O(log changes)."""
         if not 0 <= index < len(self):
@@ -191,6 +170,19 @@ class Hunk:
             for span in self._spans
             if span.kind != "context"
         )
+
+
+def between(above: Hunk | None, below: Hunk | None) -> Hunk:
+    """The unchanged lines between two hunks of one difference as a hunk without changes; None is an end of the file.
+
+    Not both may be None.
+    """
+    old, new = (above.old.stop, above.new.stop) if above else (0, 0)
+    if below is not None:
+        return Hunk(0, (), range(old, below.old.start), range(new, below.new.start), below._old_lines, below._new_lines)  # noqa: SLF001
+    assert above is not None
+    olds, news = above._old_lines, above._new_lines  # noqa: SLF001
+    return Hunk(0, (), range(old, len(olds)), range(new, len(news)), olds, news)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +250,7 @@ def compare(base: bytes | None, new: bytes | None, context: int = 3) -> Iterator
         changes = (whole,) if old_lines or new_lines else ()
         yield Hunk(1, changes, whole.old, whole.new, old_lines, new_lines)
         return
-    yield from _hunks(_matches(old_lines, new_lines), old_lines, new_lines, context)
+    yield from _hunks(matches(old_lines, new_lines), old_lines, new_lines, context)
 
 
 def apply_hunks(base: bytes | None, diff: FileDiff, chosen: Collection[int] | None = None) -> bytes | None:
@@ -285,6 +277,34 @@ def apply_hunks(base: bytes | None, diff: FileDiff, chosen: Collection[int] | No
             done = change.old.stop
     result += diff.hunks[0]._old_lines[done:]  # noqa: SLF001
     return b"".join(result)
+
+
+def written(effect: WriteBytes, chosen: Collection[int] | None) -> bytes | None:
+    """The bytes that a change leaves when only its `chosen` hunks are applied, all of them with None."""
+    return effect.new if chosen is None else apply_hunks(effect.base, diff(effect.base, effect.new), chosen)
+
+
+Texts: TypeAlias = tuple[bytes | None, bytes | None]
+"""Two versions of a file, before and after a change."""
+
+
+def same_hunks(one: Texts, other: Texts) -> dict[int, int]:
+    """The numbers of hunks of one change that stand in the other, too, with their numbers there.
+
+    The same is what takes out and puts in the same lines, wherever it stands. Of hunks that are alike the first is the
+    first, when there are as many in both; else nobody can tell which is which, and none is the same.
+    """
+    mine, theirs = _alike(one), _alike(other)
+    pairs = [(numbers, theirs.get(lines, [])) for lines, numbers in mine.items()]
+    return {a: b for found, there in pairs if len(found) == len(there) for a, b in zip(found, there, strict=True)}
+
+
+def _alike(texts: Texts) -> dict[tuple[tuple[Kind, bytes], ...], list[int]]:
+    found: dict[tuple[tuple[Kind, bytes], ...], list[int]] = {}
+    for hunk in diff(*texts).hunks:
+        lines = tuple((row.kind, row.line) for row in hunk.rows() if row.kind != "context")
+        found.setdefault(lines, []).append(hunk.number)
+    return found
 
 
 def unified(diff: FileDiff, path: str) -> str:
@@ -323,7 +343,7 @@ def _split(text: bytes, lines: list[bytes]) -> Iterator[None]:
         yield
 
 
-def _hunks(matches: _Matches, old: list[bytes], new: list[bytes], context: int) -> Iterator[Hunk | None]:
+def _hunks(found: Matches, old: list[bytes], new: list[bytes], context: int) -> Iterator[Hunk | None]:
     """Group what lies between the matches into hunks; changes with little unchanged text between them share one."""
     number, changes = 1, list[Change]()
     i = j = 0
@@ -341,7 +361,7 @@ def _hunks(matches: _Matches, old: list[bytes], new: list[bytes], context: int) 
             new,
         )
 
-    for match in _chain(matches, (len(old), len(new), 0)):
+    for match in _chain(found, (len(old), len(new), 0)):
         if match is None:
             yield None
             continue
@@ -357,127 +377,6 @@ def _hunks(matches: _Matches, old: list[bytes], new: list[bytes], context: int) 
         yield close()
 
 
-def _chain(matches: _Matches, end: _Match) -> Iterator[_Match | None]:
-    yield from matches
+def _chain(found: Matches, end: Match) -> Iterator[Match | None]:
+    yield from found
     yield end
-
-
-def _matches(a: list[bytes], b: list[bytes]) -> _Matches:
-    """Equal runs of two texts in order: head, middle, tail."""
-    head = yield from _run(a, range(len(a)), b, range(len(b)))
-    ahi, bhi = len(a), len(b)
-    while ahi > head and bhi > head and a[ahi - 1] == b[bhi - 1]:
-        ahi, bhi = ahi - 1, bhi - 1
-        if ahi % _UNIT_LINES == 0:
-            yield None
-    yield from _between(a, range(head, ahi), b, range(head, bhi), _DEPTH)
-    if ahi < len(a):
-        yield ahi, bhi, len(a) - ahi
-
-
-def _run(a: list[bytes], old: range, b: list[bytes], new: range) -> Generator[_Match | None, None, int]:
-    """Yield the equal run that starts both ranges, if there is one, and return its length."""
-    limit = min(len(old), len(new))
-    count, step = 0, 16
-    while step and count < limit:
-        step = min(step, limit - count)
-        i, j = old.start + count, new.start + count
-        if a[i : i + step] == b[j : j + step]:
-            count += step
-            step *= 2
-            if step > _UNIT_LINES:
-                step = _UNIT_LINES
-                yield None
-        else:
-            step //= 2
-    if count:
-        yield old.start, new.start, count
-    return count
-
-
-def _between(a: list[bytes], old: range, b: list[bytes], new: range, depth: int) -> _Matches:
-    """Equal runs inside a gap: by lines unique on both sides first, by difflib in what is small enough."""
-    if not old or not new:
-        return
-    anchors: list[tuple[int, int]] = []
-    if depth:
-        yield from _anchors(a, old, b, new, anchors)
-    if not anchors:
-        if max(len(old), len(new)) <= GAP_LINES:
-            yield from _small_gap(a, old, b, new)
-        return
-    i, j = old.start, new.start
-    for at, to in anchors:
-        if at < i:  # an earlier run has grown over this anchor
-            continue
-        back = 0
-        while at - back > i and to - back > j and a[at - back - 1] == b[to - back - 1]:
-            back += 1
-        yield from _between(a, range(i, at - back), b, range(j, to - back), depth - 1)
-        i, j = at - back, to - back
-        count = yield from _run(a, range(i, old.stop), b, range(j, new.stop))
-        i, j = i + count, j + count
-    yield from _between(a, range(i, old.stop), b, range(j, new.stop), depth - 1)
-
-
-def _anchors(
-    a: list[bytes], old: range, b: list[bytes], new: range, found: list[tuple[int, int]]
-) -> Generator[None, None, None]:
-    """Append to `found` the longest ordered chain of lines that occur exactly once in each range (patience)."""
-    places: list[dict[bytes, int]] = []
-    for lines, where in ((a, old), (b, new)):
-        once: dict[bytes, int] = {}
-        for start in range(where.start, where.stop, _UNIT_LINES):
-            for k in range(start, min(start + _UNIT_LINES, where.stop)):
-                once[lines[k]] = k if lines[k] not in once else -1
-            yield
-        places.append(once)
-    in_old, in_new = places
-    olds: list[int] = []  # two flat lists: 200,000 pairs would keep the garbage collector busy
-    news: list[int] = []
-    for count, (line, i) in enumerate(in_old.items()):
-        if i >= 0 and (j := in_new.get(line, -1)) >= 0:
-            olds.append(i)
-            news.append(j)
-        if count % _UNIT_LINES == 0:
-            yield
-    ends: list[int] = []  # the smallest last position in `new` of a chain of each length
-    tips: list[int] = []  # the pair that ends it
-    back: list[int] = []  # the pair before each pair in its chain
-    for k, j in enumerate(news):
-        length = bisect_left(ends, j)
-        back.append(tips[length - 1] if length else -1)
-        ends[length : length + 1] = [j]
-        tips[length : length + 1] = [k]
-        if k % _UNIT_LINES == 0:
-            yield
-    k = tips[-1] if tips else -1
-    while k >= 0:
-        found.append((olds[k], news[k]))
-        k = back[k]
-        if len(found) % _UNIT_LINES == 0:
-            yield
-    found.reverse()
-
-
-def _small_gap(a: list[bytes], old: range, b: list[bytes], new: range) -> _Matches:
-    """Equal runs by difflib, one bounded call per unit; when the budget is spent the rest counts as replaced."""
-    left, right = a[old.start : old.stop], b[new.start : new.stop]
-    matcher = SequenceMatcher(None, left, right, autojunk=False)
-    times = Counter(right)
-    cost = list(accumulate((1 + times[line] for line in left), initial=0))
-    budget = _GAP_COST
-    runs: list[_Match] = []
-    todo = [(0, len(left), 0, len(right))]
-    while todo:
-        alo, ahi, blo, bhi = todo.pop()
-        price = cost[ahi] - cost[alo]
-        if price > min(_CALL_COST, budget) or alo == ahi or blo == bhi:
-            continue
-        budget -= price
-        i, j, size = matcher.find_longest_match(alo, ahi, blo, bhi)
-        if size:
-            runs.append((old.start + i, new.start + j, size))
-            todo += [(alo, i, blo, j), (i + size, ahi, j + size, bhi)]
-        yield None
-    yield from sorted(runs)

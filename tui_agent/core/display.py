@@ -3,7 +3,8 @@
 Every string from a model, a provider, a file, a tool, the environment or a directory name
 passes through here before it reaches a widget, a title, a notification, a log line or a
 terminal on stdout. Nothing is dropped and nothing acts: what a terminal would obey, hide or
-reorder is written out as `<ESC>`, `<U+202E>` or `<300 spaces>`.
+reorder is written out as `<ESC>`, `<U+202E>` or `<300 spaces>`. The one exception is prose: a selector or a joiner
+behind a picture or a letter that it belongs to is left out there, for all that it changes is how that looks.
 
 What comes out is spans, not one string: an escape has a style of its own, so a file that
 holds the eight letters `<U+202E>` cannot pass for one that holds the character. For a command
@@ -12,7 +13,7 @@ and for an argv the styled spans determine the input.
 `sanitise` looks at a whole string in one of the `Context`s, `Sanitiser` at a stream, `plain`
 and `label` give a `str` where styles cannot be drawn.
 
-Tabs: in prose and diffs a tab is four blanks in the style `tab`, everywhere else `<TAB>`; no
+Tabs: in texts and diffs a tab is four blanks in the style `tab`, everywhere else `<TAB>`; no
 tab reaches the terminal.
 """
 
@@ -25,13 +26,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeAlias, get_args
 
-from tui_agent.core.characters import HIDDEN, SURE, cells, escape, kind
+from tui_agent.core.characters import HIDDEN, SURE, cells, changes, escape, kind
 from tui_agent.core.lookalikes import posing
 
 Style: TypeAlias = Literal["plain", "escape", "tab", "note"]
 """plain: the input's own text; escape: stands for something else; tab: four blanks for a tab; note: said by the product."""
 
-Context: TypeAlias = Literal["argv", "command", "diff", "diff_line", "path", "text", "title", "tool_name", "url"]
+Context: TypeAlias = Literal[
+    "argv", "command", "diff", "diff_line", "path", "prose", "text", "title", "tool_name", "url"
+]
 
 Warn: TypeAlias = Literal[
     "bidi",
@@ -92,6 +95,7 @@ class _Rules:
     lookalikes: bool = True  # letters that pose as Latin ones are escaped
     name: bool = False  # it names one thing: strict about look-alikes, in quotes if a blank stands at an edge
     long: bool = True  # size matters
+    joins: bool = False  # what only changes how the character before it is drawn is left out
     approve: bool = False  # the end must be seen, however harmless the text looks
 
 
@@ -101,7 +105,8 @@ _RULES: dict[Context, _Rules] = {
     "diff": _Rules(lines=True, tabs=True, long=False),
     "diff_line": _Rules(tabs=True),
     "path": _Rules(name=True),
-    # Prose answers nothing, and programs align their output in columns: only absurd gaps are cut.
+    # These answer nothing, and programs align their output in columns: only absurd gaps are cut.
+    "prose": _Rules(lines=True, tabs=True, blanks=128, lookalikes=False, long=False, joins=True),
     "text": _Rules(lines=True, tabs=True, blanks=128, lookalikes=False, long=False),
     "title": _Rules(lookalikes=False),
     "tool_name": _Rules(name=True),
@@ -169,6 +174,7 @@ class Sanitiser:
         self._rules = _RULES[context]
         self._run: list[str] = []  # the open run, in pieces
         self._marks = _MARKS  # marks on the last character; full where there is none to carry one
+        self._last = ""  # the last character, if it was ordinary
         self._out: list[Span] = []
         self._warns: set[Warn] = set()
 
@@ -198,7 +204,7 @@ class Sanitiser:
     def finish(self) -> tuple[Span, ...]:
         """Return what was held back; the next `feed` begins a new text."""
         self._close()
-        self._marks = _MARKS
+        self._marks, self._last = _MARKS, ""
         return self._take()
 
     def _take(self) -> tuple[Span, ...]:
@@ -208,12 +214,16 @@ class Sanitiser:
     def _plain(self, text: str) -> None:
         self._close()
         self._out.append(Span(text))
-        self._marks = 0
+        self._marks, self._last = 0, text[-1]
         while self._marks < len(text) and kind(text[-1 - self._marks]) == "combining":
             self._marks += 1
 
     def _same(self, text: str) -> None:
         sort = kind(text[0])
+        if self._rules.joins and changes(text[0], self._last):
+            self._last, text = text[0], text[1:]
+        if not text:
+            return
         if sort is None:
             self._plain(text)
         elif sort != "combining":
@@ -223,6 +233,7 @@ class Sanitiser:
             room = _MARKS - self._marks
             if text[:room]:
                 self._out.append(Span(text[:room]))
+                self._last = text[0]
             self._marks = min(_MARKS, self._marks + len(text))
             if text[room:]:
                 self._extend(text[room:], sort)
@@ -231,6 +242,7 @@ class Sanitiser:
         """Continue the open run, or begin the next one."""
         self._close_unless(text[0])
         self._run.append(text)
+        self._last = ""
         if warn:
             self._warns.add(warn)
 

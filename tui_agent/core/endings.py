@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from tui_agent.core.types import ConfigError
@@ -25,12 +27,42 @@ class StopReason(enum.StrEnum):
     FAILED = "failed"
 
 
+GIVES_BACK = frozenset(
+    {
+        StopReason.FAILED,
+        StopReason.STOPPED,
+        StopReason.CONTEXT_LIMIT,
+        StopReason.TOKEN_LIMIT,
+        StopReason.COST_LIMIT,
+    }
+)
+"""Endings that can come before any answer: the message then goes back to the composer, not into the next request."""
+
+UNANSWERED: Mapping[str, str] = {
+    "content_filter": "cut by the server's content filter",
+    "refusal": "the model refused",
+}
+"""How a reply can end without an answer that may be relied on, by its `finish`, in words."""
+GO_ON = "Your answer was cut by the length limit. Go on exactly where it broke off, without repeating any of it."
+"""What the model is told of an answer in plain words that is not whole; what comes next is the rest of it."""
+
+CUT_OFF = "the program ended in the middle of it"
+"""The detail of the ending that a run gets when its session is opened again."""
+
+
+FEWEST_IDENTICAL = 2
+"""The smallest `max_identical`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one run. All positive; `max_context` in characters, `max_tokens` in tokens, `max_cost` in USD.
+    """Bounds of one run. All positive and finite; `max_context` in characters, `max_tokens` in tokens, `max_cost` in USD.
 
-    The `max_identical`th identical batch of calls in a row ends the run, and so does that many among the newest
-    `repeat_window` batches (1: only those in a row count).
+    None is no bound, for tokens and cost only. The `max_identical`th identical batch of calls in a row ends the run, so
+    it is at least the second; and so does that many among the newest `repeat_window` batches (1: only those in a row).
+
+    Raises:
+        ConfigError: one of them is no such number; the text names it.
     """
 
     max_steps: int = 25
@@ -45,5 +77,16 @@ class Limits:
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
-            if value is not None and (isinstance(value, bool) or not value > 0):
-                raise ConfigError(f"limits.{f.name} must be positive, not {value!r}")
+            if value is None and f.default is None:
+                continue
+            kinds, words = ((int, float), "number") if f.name in _MEASURES else (int, "whole number")
+            if not isinstance(value, kinds) or isinstance(value, bool) or not 0 < value < math.inf:
+                raise ConfigError(f"limits.{f.name} must be a positive {words}, not {value!r}")
+        if self.max_identical < FEWEST_IDENTICAL:
+            raise ConfigError(
+                f"limits.max_identical must be {FEWEST_IDENTICAL} or more: the first of an action is no repeat"
+            )
+
+
+_MEASURES = frozenset({"max_cost", "command_timeout"})
+"""The limits that are measured; the others are counted."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tui_agent.core.endings import StopReason
+from tui_agent.core.receipt import Receipt
 from tui_agent.core.types import (
     Answer,
     AssistantMessage,
@@ -19,7 +20,6 @@ from tui_agent.core.types import (
     OutcomeStatus,
     ProviderError,
     ReasoningDelta,
-    Receipt,
     RetryTick,
     Spoken,
     TextDelta,
@@ -32,12 +32,17 @@ from tui_agent.core.types import (
 
 @dataclass(frozen=True, slots=True)
 class SessionStarted:
-    """First record of a log. `created` is wall clock, seconds since the epoch, for display only."""
+    """First record of a log. `created` is wall clock, seconds since the epoch, for display only.
+
+    A fork names its `parent` and the message (from 1) before which it left it, 0 for the end.
+    """
 
     id: str
     cwd: str
     created: float
     version: str
+    parent: str | None = None
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +54,36 @@ class UserSaid:
 
 
 @dataclass(frozen=True, slots=True)
+class Steered:
+    """A message of the person to a run that goes on: the model hears it once, behind the results that it waits for."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ModelChosen:
-    """The profile and model that answer from here on, and the protocol that they begin with."""
+    """The profile and model that answer from here on, and the protocol that they begin with, or keep (`fixed`)."""
 
     profile: str
     model: str
     local: bool = False
     protocol: Spoken = "native"
+    fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModeChosen:
+    """The mode in force from here on, and what it means, in words for the person."""
+
+    name: str
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The person gave the session this name."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +142,26 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """Something is about to be written or run: a process that dies meanwhile leaves a trace (`core.unfinished`).
+
+    `receipt` is the one that it leaves if it is carried out as approved. Of a change of a file the texts are left out;
+    of a command `changed` names the files whose bytes were held when it began, each once in a session. `at` is wall
+    clock, seconds since the epoch. In the log only, for neither the model nor the screen.
+    """
+
+    receipt: Receipt
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NotDone:
+    """What had begun with this receipt came to nothing: it changed nothing and leaves none."""
+
+    receipt: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolDone:
     """The end of one call: `text` is what the model is told, `note` the short result for the screen.
 
@@ -143,6 +191,8 @@ class CheckDone:
     sandbox: str = "none"
     """How it was confined: bwrap, landlock or none."""
     receipt: Receipt | None = None
+    kept: str = ""
+    """The name by which the model can read a long output in parts."""
 
     @property
     def passed(self) -> bool:
@@ -154,7 +204,8 @@ class CheckDone:
 class Undone:
     """The person took changes back, to before the message number `turn` (from 1), or with `redo` made them again.
 
-    `paths` are the files that are now as they were then, `left` those that stayed as they are.
+    `paths` are the files that are now as they were then, `left` those that stayed as they are. With `batch` only the
+    changes with these receipts were taken back: those after which the check failed.
     """
 
     turn: int
@@ -162,6 +213,18 @@ class Undone:
     paths: tuple[str, ...]
     left: tuple[str, ...] = ()
     redo: bool = False
+    batch: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rewound:
+    """The conversation went back to before the message number `turn` (from 1): what was said since is not sent any more.
+
+    `paths` are the files that stay as that part of the conversation left them.
+    """
+
+    turn: int
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +237,107 @@ class Notice:
     text: str
     audience: Literal["person", "model"] = "person"
     title: str = ""
+
+
+How: TypeAlias = Literal["whole", "pinned", "short", "dropped"]
+"""How a message is sent: as it is, as it is and never to be left out, its head only, or not at all."""
+By: TypeAlias = Literal["person", "room"]
+"""Who decided it: the person, or the product because the request had no room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """What the next message is about: general, coding or hybrid; `by` words, model or default, `enables` in words.
+
+    A general one is apart: what is said up to the end of its run is sent with nothing else, and later not at all.
+    `usage` and `cost` are those of asking the model.
+    """
+
+    intent: Literal["general", "coding", "hybrid"]
+    by: Literal["words", "model", "default"] = "words"
+    enables: str = ""
+    usage: Usage | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instructed:
+    """The system text of the requests from here on: its sha256 with that of the tools, and how many characters each has.
+
+    `names` are the tools that the model may call.
+    """
+
+    digest: str
+    size: int
+    tools: int = 0
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """How these messages, named by the numbers of their events, are sent from here on. What is stored stays whole.
+
+    `left`: about how many tokens the next request has after it, 0 where it is as long as before.
+    """
+
+    messages: tuple[int, ...]
+    how: How
+    by: By = "person"
+    left: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """A summary goes in the place of all messages before it, but for those of the events `kept`, word for word.
+
+    `before` and `left` are about the tokens of the next request without and with it; `usage` and `cost` what the
+    summary took. With a `fault` there is no summary and nothing changed. `facts` is what receipts show, sent behind it.
+    """
+
+    summary: str
+    kept: tuple[int, ...] = ()
+    focus: str = ""
+    by: By = "person"
+    before: int = 0
+    left: int = 0
+    usage: Usage | None = None
+    cost: float | None = None
+    fault: str = ""
+    facts: str = ""
+
+    @property
+    def text(self) -> str:
+        """All that is sent in the place of the messages."""
+        return "\n\n".join(filter(None, (self.summary, self.facts)))
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """The compaction of this event was taken back: the messages are sent again. `left` as for `Marked`."""
+
+    compaction: int
+    left: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Overflowed:
+    """The server refused a request of so many characters: too long for the model."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSet:
+    """So many tokens may be used from here on, None: as many as it takes."""
+
+    tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSet:
+    """The web may be searched by this engine from here on, "": not at all."""
+
+    engine: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,15 +399,29 @@ class Phase:
 Durable: TypeAlias = (
     SessionStarted
     | UserSaid
+    | Steered
     | ModelChosen
+    | ModeChosen
+    | Named
     | ProtocolChosen
     | AssistantSaid
     | Checkpoint
     | Asked
     | Answered
+    | Begun
+    | NotDone
     | ToolDone
     | CheckDone
     | Undone
+    | Rewound
+    | Instructed
+    | Routed
+    | Marked
+    | Compacted
+    | Expanded
+    | Overflowed
+    | BudgetSet
+    | SearchSet
     | Notice
     | ProviderFailed
     | RunEnded

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
 
 from tui_agent.core import events as ev
-from tui_agent.core.types import Receipt
+from tui_agent.core.late import late
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +32,34 @@ _MOST = 12
 """Names of a task that are looked for, and claims of an answer that are marked."""
 _EXTENSION = r"(?:[A-Za-z][A-Za-z0-9]{0,9})"
 _FILE = rf"(?:[\w@+-][\w.@+-]*/)*[\w@+-][\w@+-]*(?:\.[\w@+-]+)*\.{_EXTENSION}"
-_FILES = re.compile(rf"(?<![\w/.@:-])(?:\./)?({_FILE})(?![\w/-])(?!\.\w)")
-_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_FILES = late(rf"(?<![\w/.@:-])(?:\./)?({_FILE})(?![\w/-])(?!\.\w)")
+_URL = late(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _NOT_FILES = frozenset({"e.g", "i.e", "etc", "com", "org", "net", "io", "dev"})
-_TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.\w+$|(?:^|/)conftest\.py$")
-_CODED = re.compile(r"`([A-Za-z_][\w.]*)(?:\(\))?`|\b([A-Za-z_]\w*)\(\)")
-_SHAPED = re.compile(
-    r"(?<![\w./-])([a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,})(?![\w/.-]*\w)"
-)
+_TEST_FILE = late(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.\w+$|(?:^|/)conftest\.py$")
+_CODED = late(r"`([A-Za-z_][\w.]*)(?:\(\))?`|\b([A-Za-z_]\w*)\(\)")
+_SHAPED = late(r"(?<![\w./-])([a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,})(?![\w/.-]*\w)")
 _NAME = r"[`'\"]?([A-Za-z_][\w./-]*?)(?:\(\))?[`'\"]?"
-_RENAME = re.compile(
+_RENAME = late(
     rf"\brename\s+(?:the\s+)?(?:\w+\s+)?{_NAME}\s+(?:to|into|as|->)\s+{_NAME}(?=[\s,;:!?)]|\.(?:\s|$)|$)", re.IGNORECASE
 )
-_ADD = re.compile(
+_ADD = late(
     r"\b(?:add|create|write|implement|define|introduce)\s+(?:a|an|the)?\s*(?:new\s+)?"
     r"(?:function|method|class|constant|variable|command|option|flag|test)\s+(called\s+|named\s+|`)?"
     r"([A-Za-z_]\w*)(\(\)|`|\s+(?:to|in|into)\s+\S+\.\w)?",
     re.IGNORECASE,
 )
+_RECIPES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "make": frozenset({"Makefile", "makefile", "GNUmakefile"}),
+        "just": frozenset({"justfile", "Justfile", ".justfile"}),
+        "cargo": frozenset({"Cargo.toml"}),
+        "tox": frozenset({"tox.ini", "setup.cfg", "pyproject.toml"}),
+        "nox": frozenset({"noxfile.py"}),
+        "pytest": frozenset({"pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini", "conftest.py"}),
+        **dict.fromkeys(("npm", "pnpm", "yarn", "bun", "npx"), frozenset({"package.json"})),
+    }
+)
+"""The files that say what a program checks, by program."""
 _GENERIC = frozenset(
     {"file", "function", "class", "method", "variable", "constant", "module", "it", "this", "that", "them", "these"}
 )
@@ -56,25 +69,33 @@ _PRODUCTS = frozenset({"node.js", "next.js", "vue.js", "nuxt.js", "three.js", "r
 # ------------------------------------------------------------------ what the task names
 
 
+def missing(task: str, changed: Mapping[str, Changed] | None) -> str:
+    """What `task_evidence` says; "" where the changes cannot be looked at."""
+    return "" if changed is None else task_evidence(task, changed)
+
+
 def task_evidence(task: str, changed: Mapping[str, Changed]) -> str:
     """What the task names and the changes do not show, in words that follow "NOT VERIFIED: "; "" when nothing is missing.
 
     A rename needs the new name there and the old one gone, an addition the new name there. Else one named file
     changed, or one named identifier in a changed file, is enough. Test files are what the work is measured by, so
-    naming them only is naming nothing.
+    naming them only is naming nothing, and where another file is named nothing in them is evidence.
 
     Args:
         task: what the person said.
         changed: what the receipts of the run show, by path relative to the workspace.
     """
+    if not changed:
+        return "every file is as it was before"
     task = task[:_READ]
+    files = [name for name in files_in(task) if not _TEST_FILE.search(name)]
+    everywhere, changed = changed, {p: c for p, c in changed.items() if not (files and _TEST_FILE.search(p))}
     if renamed := _RENAME.search(task):
-        return _renamed(renamed[1], renamed[2].rstrip("."), changed)
+        return _renamed(renamed[1], renamed[2].rstrip("."), changed, everywhere)
     added = [name for before, name, behind in _ADD.findall(task) if before or behind or _SHAPED.fullmatch(name)]
     absent = [name for name in added if not any(_appeared(name, change) for change in changed.values())]
     if absent:
         return f"the task asks for {_list(absent)}, and no changed file has it as a new name"
-    files = [name for name in files_in(task) if not _TEST_FILE.search(name)]
     names = _identifiers(task)
     if added or not (files or names):
         return ""
@@ -85,6 +106,13 @@ def task_evidence(task: str, changed: Mapping[str, Changed]) -> str:
     ):
         return ""
     return f"nothing that the task names was changed ({_list(dict.fromkeys([*files, *names]))})"
+
+
+def says_what_is_checked(argv: Sequence[str], paths: Iterable[str]) -> list[str]:
+    """Those of some files that say what a check does: its program's own, or a script that it names."""
+    own = frozenset[str]().union(*(_RECIPES.get(posixpath.basename(word), ()) for word in argv))
+    scripts = {posixpath.normpath(word) for word in argv}
+    return [path for path in dict.fromkeys(paths) if posixpath.basename(path) in own or path in scripts]
 
 
 def files_in(text: str) -> list[str]:
@@ -110,7 +138,7 @@ def _identifiers(task: str) -> list[str]:
     return list(dict.fromkeys(found))[:_MOST]
 
 
-def _renamed(old: str, new: str, changed: Mapping[str, Changed]) -> str:
+def _renamed(old: str, new: str, changed: Mapping[str, Changed], everywhere: Mapping[str, Changed]) -> str:
     if old.lower() in _GENERIC:  # "rename the file to ...": which one is not said
         return (
             ""
@@ -123,7 +151,7 @@ def _renamed(old: str, new: str, changed: Mapping[str, Changed]) -> str:
         return "" if moved and not left else f"{old} was not renamed to {new}"
     if not _in_any(new, changed):
         return f"the new name {new} is in no changed file"
-    left_in = [path for path, change in changed.items() if _holds(change.after, old)]
+    left_in = [path for path, change in everywhere.items() if _holds(change.after, old)]
     return f"the old name {old} is still in {_list(left_in)}" if left_in else ""
 
 
@@ -155,23 +183,55 @@ def _list(names: Iterable[str]) -> str:
 
 # ------------------------------------------------------------------ what the answer claims
 
-_NEGATED = re.compile(
+_NEGATED = late(
     r"\b(?:not|n't|never|cannot|can't|should|would|could|will|if|once|when|whether|until|unless|before|after|please|must|may|might"
     r"|no|none|to|make sure|need|want|ensure)\b|n't\b",
     re.IGNORECASE,
 )
-_PASS = re.compile(
-    r"\b(?:tests?|test suite|checks?|suite|build)\b(?:\s+(?:now|all|still|also|is|are|has|have|both|suite))*"
-    r"\s+(?:pass|passes|passed|passing|succeeds?|succeeded|green)\b",
+_RUNNER = r"(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|ctest|(?:tests?|test suite|checks?|suite|build)\b)"
+_NOT_ALONG = r"\b(?!\s+(?:an?|the|it|them|its|their|through|to|into|by|on|over|via|along|around|as)\b)"
+_PASS = late(
+    rf"\b(?:{_RUNNER}|everything|all of (?:it|them))[`'\"*)]*(?:\s+(?:now|all|still|also|is|are|has|have|both|suite))*"
+    rf"\s+(?:pass|passes|passed|passing|succeeds?|succeeded|green){_NOT_ALONG}"
+    rf"|\b(?:tests?|checks?)[`'\"*]*\s*[:=]\s*(?:all\s+)?\d*\s*pass(?:ed)?{_NOT_ALONG}"
+    rf"|\b(?:\d+|all)\s+(?:of\s+\d+\s+)?(?:(?:unit|new|other)\s+)?(?:(?:tests?|checks?)\s+)?passed{_NOT_ALONG}"
+    rf"|\b(?:ran|executed)\s[^.;]{{0,40}}?{_RUNNER}[^.;]{{0,40}}?\b(?:succeeded|passed|worked){_NOT_ALONG}"
+    rf"|\b{_RUNNER}[`'\"*)]*\s+(?:now\s+)?(?:runs?|ran|completes?|completed|finish(?:es|ed)?)\s+without\s+(?:any\s+)?(?:errors?|failures?)\b",
     re.IGNORECASE,
 )
-_CHANGE = re.compile(
-    r"\b(?:changed|edited|updated|modified|created|wrote|rewrote|deleted|fixed|repaired|refactored|added|saved)\s+"
-    rf"(?:the\s+)?(?:file\s+)?[`'\"*]*(?:\./)?({_FILE})",
+_MAY_CLAIM = re.compile(r"pass|succe|green|worked|without|(?:e[dn]|wrote)\b", re.IGNORECASE)
+"""What each claim holds: most answers to questions hold nothing of it, and the long patterns need not be made."""
+_DONE_TO = r"(?:changed|edited|updated|modified|created|written|rewritten|deleted|removed|fixed|repaired|refactored|added|saved)"
+_QUOTED_FILE = rf"[`'\"*]*(?:\./)?{_FILE}[`'\"*]*"
+_LIST = rf"{_QUOTED_FILE}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){_QUOTED_FILE}){{0,8}}"
+_FIRST = r"(?:\bI(?:['\u2019]ve|\s+have)?\s+|^[\s*>\u2022-]*)(?:(?:now|also|just|then|successfully)\s+)?"
+_THING = r"(?!no\b|nothing\b)(?:(?!\.\w)[^,;:]){1,60}?"
+"""What was changed, without the name of a file."""
+_CHANGE = late(
+    rf"\b(?:{_DONE_TO}|wrote|rewrote)\s+(?:the\s+)?(?:files?\s+)?({_LIST})"
+    rf"|(?<![\w/.@+`'\"*-])({_LIST})\s+(?:was|were|has\s+been|have\s+been|is\s+now|are\s+now)\s+(?:(?:now|also|successfully)\s+)?{_DONE_TO}\b"
+    r"(?!\s+(?:by|when|if|before|in\s+\d|last|at|ago)\b)"
+    rf"|{_FIRST}(?:{_DONE_TO}|implemented|renamed|replaced)\s+{_THING}\sin\s+(?:the\s+)?(?:files?\s+)?({_LIST})"
+    rf"|{_FIRST}(?:added|wrote|written|saved)\s+{_THING}\sto\s+(?:the\s+)?(?:files?\s+)?({_LIST})",
     re.IGNORECASE,
 )
-_TESTS = re.compile(r"test|check|spec|tox|nox|verify|lint", re.IGNORECASE)
-_SENTENCE = re.compile(r"[^.!?;\n]+(?:\.(?=\w)[^.!?;\n]*)*")
+_TESTS = late(r"test|check|spec|tox|nox|jest|mocha|phpunit|verify|lint", re.IGNORECASE)
+_BUILDS = late(r"make|build|compile|tsc|gcc|javac|gradle|mvn|ninja", re.IGNORECASE)
+_OPERATORS = late(r"\s*(?:[;&|\n()]|\|\||&&)\s*")
+_LOOK = frozenset({
+    "awk", "cat", "cd", "chmod", "cp", "diff", "du", "echo", "export", "fd", "file", "find", "git", "grep", "head", "less",
+    "ln", "ls", "mkdir", "more", "mv", "open", "printf", "pwd", "rg", "rm", "sed", "sort", "stat", "tail", "tee", "touch",
+    "tree", "type", "vi", "vim", "wc", "which",
+})  # fmt: skip
+"""Programs that run no test, whatever file they are given."""
+_NO_RUN = frozenset({"--version", "--help", "--collect-only", "--co"})
+"""Options that make of a test runner a command that runs no test."""
+_INSTALLERS = frozenset({
+    "apt", "apt-get", "brew", "bun", "cargo", "conda", "gem", "npm", "pdm", "pip", "pip3", "pipenv", "pnpm", "poetry", "uv",
+    "yarn",
+})  # fmt: skip
+_INSTALL = frozenset({"add", "i", "init", "install", "remove", "uninstall"})
+_SENTENCE = late(r"[^.!?;\n]+(?:\.(?=\w)[^.!?;\n]*)*")
 
 
 def unbacked_claims(text: str, events: Iterable[ev.Event | ev.Unknown]) -> list[str]:
@@ -181,41 +241,61 @@ def unbacked_claims(text: str, events: Iterable[ev.Event | ev.Unknown]) -> list[
         text: the final answer.
         events: everything durable of the session, the run that the answer ends included.
     """
-    changed, tested = _shown(events)
+    said = re.sub(r"```.*?```", "", text[-_READ:], flags=re.DOTALL)
+    if not _MAY_CLAIM.search(said):
+        return []
+    changed, tested, built = _shown(events)
     claims: list[str] = []
-    for sentence in _SENTENCE.findall(re.sub(r"```.*?```", "", text[-_READ:], flags=re.DOTALL)):
+    for sentence in _SENTENCE.findall(said):
         claim = _PASS.search(sentence)
-        if claim and not tested and not _NEGATED.search(sentence[: claim.end()]):
+        backed = claim is not None and (tested or (built and "build" in claim[0].lower()))
+        if claim and not backed and not _NEGATED.search(sentence[: claim.end()]):
             claims.append(f'the answer says "{_short(claim[0])}", but no test or check passed after the last edit')
         for match in _CHANGE.finditer(sentence):
-            known = any(_same_file(path, match[1]) for path in changed)
-            if _is_file_name(match[1]) and not known and not _NEGATED.search(sentence[: match.start()]):
-                claims.append(f'the answer says "{_short(match[0])}", but nothing changed that file')
+            named = files_in(match[1] or match[2] or match[3] or match[4])
+            if match[3]:  # "fixed the failure in test_a.py": the failure is there, what was wrong need not be
+                named = [name for name in named if not _TEST_FILE.search(name)]
+            files = [name for name in named if not any(_same_file(p, name) for p in changed)]
+            if files and not _NEGATED.search(sentence[: match.start()]):
+                that = "that file" if len(files) == 1 else _list(files)
+                claims.append(f'the answer says "{_short(match[0])}", but nothing changed {that}')
     return list(dict.fromkeys(claims))[:_MOST]
 
 
-def _shown(events: Iterable[ev.Event | ev.Unknown]) -> tuple[set[str], bool]:
-    """The files that receipts changed, and whether a test or check passed after the last change."""
+def _shown(events: Iterable[ev.Event | ev.Unknown]) -> tuple[set[str], bool, bool]:
+    """The files that receipts changed, and whether a test or check, or a build, passed after the last change."""
     changed: set[str] = set()
-    tested = False
+    tested = built = False
     for event in events:
         if isinstance(event, ev.CheckDone):
             tested = event.passed
+        elif isinstance(event, ev.Undone):
+            tested = built = False
         elif isinstance(event, ev.ToolDone) and event.receipt is not None:
-            paths = set(_paths(event.receipt))
+            receipt = event.receipt
+            paths = {path for path, _, _ in receipt.changes}
             changed |= paths
-            argv = event.receipt.arguments.get("argv") or event.receipt.arguments.get("script") or ""
-            if event.receipt.exit_code is not None and _TESTS.search(str(argv)):
-                tested = event.receipt.exit_code == 0
+            if receipt.exit_code is not None and _runs(receipt.arguments, _TESTS):
+                tested = receipt.exit_code == 0
+            elif receipt.exit_code is not None and _runs(receipt.arguments, _BUILDS):
+                built = receipt.exit_code == 0
             elif paths:
-                tested = False
-    return changed, tested
+                tested = built = False
+    return changed, tested, built
 
 
-def _paths(receipt: Receipt) -> Iterator[str]:
-    if receipt.path is not None and receipt.before != receipt.after:
-        yield receipt.path
-    yield from (change.path for change in receipt.changed)
+def _runs(arguments: Mapping[str, Any], what: re.Pattern[str]) -> bool:
+    """Whether a command, or one of those in a script, is such a one, and does not only name it."""
+    argv = arguments.get("argv")
+    commands = [argv] if argv else [piece.split() for piece in _OPERATORS.split(str(arguments.get("script") or ""))]
+    return any(
+        bool(words)
+        and posixpath.basename(words[0]) not in _LOOK
+        and _NO_RUN.isdisjoint(words)
+        and not any(posixpath.basename(a) in _INSTALLERS and b in _INSTALL for a, b in pairwise(words))
+        and any(what.search(word) for word in words)
+        for words in commands
+    )
 
 
 def _short(text: str) -> str:

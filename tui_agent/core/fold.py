@@ -5,22 +5,28 @@ Nothing here is stored anywhere else: a live run, a resumed one and a replay fol
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
+from typing import TypeGuard
 
 from tui_agent.core import events as ev
-from tui_agent.core.context import CHARACTERS_PER_TOKEN, head_and_tail, size_of
-from tui_agent.core.endings import StopReason
+from tui_agent.core.context import head_and_tail, rest_of
+from tui_agent.core.endings import GIVES_BACK, StopReason
 from tui_agent.core.guards import signature
+from tui_agent.core.receipt import Receipt
+from tui_agent.core.standing import AnyEvent, standing
 from tui_agent.core.types import (
+    BACKGROUND,
+    DRY_RUN,
     OWN_COMMAND,
     AssistantMessage,
     History,
     Message,
-    Receipt,
     Spoken,
+    ToolCall,
     ToolMessage,
     Usage,
     UserMessage,
@@ -30,43 +36,51 @@ CHECK_HEAD, CHECK_TAIL = 1_000, 7_000
 """Characters of a failed check's output that the model is told; errors stand at its end."""
 INTERRUPTED = "interrupted: the result of this action is unknown. Look before you try it again."
 
-AnyEvent = ev.Event | ev.Unknown
-
 
 def message_of(event: AnyEvent) -> Message | None:
     """The message that an event adds to the history, if it adds one."""
     match event:
         case ev.UserSaid(text, images):
             return UserMessage(text, images)
+        case ev.Steered(text):
+            return UserMessage(text)
         case ev.AssistantSaid(message, complete=True):
             return message
         case ev.AssistantSaid(message) if message.text:
             return AssistantMessage(message.text, author=message.author)
         case ev.ToolDone(call, text=text) if call.name == OWN_COMMAND:
             return UserMessage(f"I ran a command myself: {(call.arguments or {}).get('script', '')}\n{text}")
+        case ev.ToolDone(call, text=text) if call.name == BACKGROUND:
+            return UserMessage(
+                f"A command in the background has ended: {(call.arguments or {}).get('command')}\n{text}"
+            )
         case ev.ToolDone(call, text=text):
             return ToolMessage(call.id, call.name, text)
         case ev.CheckDone():
             return UserMessage(check_text(event))
         case ev.Undone():
             return UserMessage(undone_text(event))
+        case ev.Rewound(_, paths) if paths:
+            return UserMessage(
+                f"Changed since you last looked: {', '.join(paths)}. Read a file again before you change it."
+            )
         case ev.Notice(text, "model"):
             return UserMessage(text)
     return None
 
 
 def history(events: Iterable[AnyEvent]) -> History:
-    """The whole conversation, valid for the next request: every call has its answer right behind it."""
+    """The conversation as it stands, valid for the next request: every call has its answer right behind it."""
     messages: list[Message] = []
     pending, start = "", 0
-    for event in events:
+    for event in standing(events):
         if isinstance(event, ev.Checkpoint):
             pending += event.text
             continue
         message = message_of(event)
         if isinstance(event, ev.UserSaid):
             start = len(messages)
-        if isinstance(event, ev.RunEnded) and event.reason in {StopReason.FAILED, StopReason.STOPPED}:
+        if isinstance(event, ev.RunEnded) and event.reason in GIVES_BACK:
             answers = [m for m in messages[start:] if isinstance(m, AssistantMessage)]
             if not answers and not pending:
                 # a message that was never answered goes back to the composer, not into the next request
@@ -108,7 +122,9 @@ def check_text(check: ev.CheckDone) -> str:
     if check.passed:
         return f"check passed: {command}"
     how = "could not be run or did not end in time" if check.exit_code is None else f"exit {check.exit_code}"
-    return f"check FAILED ({how}): {command}\n{head_and_tail(check.output, CHECK_HEAD, CHECK_TAIL)}"
+    return (
+        f"check FAILED ({how}): {command}\n{head_and_tail(check.output, CHECK_HEAD, CHECK_TAIL, rest_of(check.kept))}"
+    )
 
 
 def protocol(events: Iterable[AnyEvent]) -> Spoken:
@@ -120,8 +136,67 @@ def protocol(events: Iterable[AnyEvent]) -> Spoken:
 def undone_text(event: ev.Undone) -> str:
     """What the model is told about an undo or a redo: one line."""
     did = "made your undone changes again" if event.redo else "undid your changes"
+    if event.batch:
+        did = "took back your last edits, after which the check failed,"
     left = f" Not touched: {', '.join(event.left)}." if event.left else ""
     return f"The user {did} in: {', '.join(event.paths) or 'no file'}.{left} Read a file again before you change it."
+
+
+def mode(events: Iterable[AnyEvent]) -> str | None:
+    """The name of the mode that was chosen last."""
+    return next((e.name for e in reversed(list(events)) if isinstance(e, ev.ModeChosen)), None)
+
+
+def search(events: Iterable[AnyEvent]) -> str | None:
+    """The engine that was chosen last, "" when search was turned off, None when nothing was said of it."""
+    return next((e.engine for e in reversed(list(events)) if isinstance(e, ev.SearchSet)), None)
+
+
+def planned(events: Sequence[AnyEvent]) -> bool:
+    """Whether the last turn was begun in mode `plan` and came to its answer: the plan that the person read."""
+    said = next((n for n in range(len(events) - 1, -1, -1) if isinstance(events[n], ev.UserSaid)), None)
+    if said is None or mode(events[:said]) != "plan":
+        return False
+    return any(isinstance(e, ev.RunEnded) and e.reason is StopReason.COMPLETED for e in events[said:])
+
+
+def model(events: Iterable[AnyEvent]) -> ev.ModelChosen | None:
+    """What was chosen last to answer."""
+    return next((e for e in reversed(list(events)) if isinstance(e, ev.ModelChosen)), None)
+
+
+def cut_off(events: Sequence[AnyEvent]) -> ev.UserSaid | None:
+    """The message whose run has no end because the process died; None when the last run ended."""
+    for event in reversed(events):
+        if isinstance(event, ev.RunEnded):
+            return None
+        if isinstance(event, ev.UserSaid):
+            return event
+    return None
+
+
+def unanswered(events: Sequence[AnyEvent]) -> str | None:
+    """The text of a message whose run was cut off before a word of the answer came; None when there is none."""
+    for event in reversed(events):
+        if isinstance(event, ev.RunEnded | ev.AssistantSaid | ev.Checkpoint):
+            return None
+        if isinstance(event, ev.UserSaid):
+            return event.text
+    return None
+
+
+def waiting(events: Iterable[AnyEvent]) -> list[ev.Asked]:
+    """The questions that were never answered, of a run that was cut off."""
+    asked: dict[str, ev.Asked] = {}
+    for event in events:
+        match event:
+            case ev.Asked(request_id):
+                asked[request_id] = event
+            case ev.Answered(request_id):
+                asked.pop(request_id, None)
+            case ev.RunEnded() | ev.UserSaid():
+                asked.clear()
+    return list(asked.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +212,19 @@ class Totals:
     uncounted: int = 0
 
 
+def asked_a_model(event: AnyEvent) -> TypeGuard[ev.AssistantSaid | ev.Compacted | ev.Routed]:
+    """Whether an event holds what a model call took; a reply of nobody came out of a file (`/load`)."""
+    match event:
+        case ev.AssistantSaid(message, usage=usage):
+            return message.author is not None or usage is not None
+        case ev.Routed(usage=usage):
+            return usage is not None
+    return isinstance(event, ev.Compacted)
+
+
 def add(so_far: Totals, event: AnyEvent) -> Totals:
     """The totals with one more event."""
-    if not isinstance(event, ev.AssistantSaid):
+    if not asked_a_model(event):
         return so_far
     known = so_far.cost is not None and event.cost is not None
     return Totals(
@@ -162,48 +247,40 @@ def totals_by_model(events: Iterable[AnyEvent]) -> list[tuple[ev.ModelChosen, To
     for event in events:
         if isinstance(event, ev.ModelChosen):
             now = event
-        elif isinstance(event, ev.AssistantSaid):
+        elif asked_a_model(event):
             sums[now] = add(sums.get(now, Totals()), event)
     return list(sums.items())
 
 
 @dataclass(frozen=True, slots=True)
-class Meter:
-    """How full the context is: tokens of the newest request and reply as the server counted them, and characters since.
+class Budget:
+    """The tokens that the person gave (`/budget`), and how many of them were used since."""
 
-    `counted` None: nothing was counted yet, all of it is an estimate. `exact` False: another model counted.
-    """
-
-    counted: int | None = None
-    characters: int = 0
-    exact: bool = True
+    tokens: int
+    used: int = 0
 
     @property
-    def tokens(self) -> int | None:
-        """Tokens of the next request without its system text, None before anything was said."""
-        if self.counted is None and not self.characters:
-            return None
-        return (self.counted or 0) + self.characters // CHARACTERS_PER_TOKEN
-
-    @property
-    def estimated(self) -> bool:
-        """Whether `tokens` is more than the server counted."""
-        return self.counted is None or self.characters > 0 or not self.exact
+    def left(self) -> int:
+        """What may still be used."""
+        return max(0, self.tokens - self.used)
 
 
-def measure(so_far: Meter, event: AnyEvent) -> Meter:
-    """The meter with one more event."""
-    if isinstance(event, ev.ModelChosen):
-        return replace(so_far, exact=so_far.counted is None)
-    if isinstance(event, ev.AssistantSaid) and event.usage is not None and event.usage.input_tokens is not None:
-        return Meter(event.usage.input_tokens + (event.usage.output_tokens or 0))
-    message = message_of(event)
-    return so_far if message is None else replace(so_far, characters=so_far.characters + size_of(message))
+def budget(events: Sequence[AnyEvent]) -> Budget | None:
+    """The budget in force, None when there is none."""
+    at = next((n for n in range(len(events) - 1, -1, -1) if isinstance(events[n], ev.BudgetSet)), None)
+    given = events[at] if at is not None else None
+    if at is None or not isinstance(given, ev.BudgetSet) or given.tokens is None:
+        return None
+    usage = totals(events[at:]).usage
+    return Budget(given.tokens, (usage.input_tokens or 0) + (usage.output_tokens or 0))
 
 
-def meter(events: Iterable[AnyEvent]) -> Meter:
-    """How full the context is after these events."""
-    return reduce(measure, events, Meter())
+def over_budget(events: Sequence[AnyEvent]) -> tuple[StopReason, str] | None:
+    """The ending of a run whose budget is used up, None while there is something left."""
+    given = budget(events)
+    if given is None or given.left:
+        return None
+    return StopReason.TOKEN_LIMIT, f"the budget of {given.tokens:,} tokens is used up; /budget N gives a new one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,23 +295,37 @@ class Change:
 def changes(events: Iterable[AnyEvent]) -> dict[str, Change]:
     """The files that differ by the receipts of a session, by path, in order of first change.
 
-    What an undo took back is taken back in the counts; a file that is as it was at first is left out.
+    What an undo took back is taken back in the counts; a file that is as it was at first is left out. Of what a
+    command changed no lines are counted.
     """
     first: dict[str, str | None] = {}
     last: dict[str, str | None] = {}
+    born: dict[str, tuple[int, str]] = {}  # the turn and the receipt of the first change
     out: dict[str, Change] = {}
+    turn = 0
     for event in events:
-        back = isinstance(event, ev.Undone) and not event.redo
+        turn += isinstance(event, ev.UserSaid)
+        back = event if isinstance(event, ev.Undone) and not event.redo else None
         for receipt in receipts((event,)):
-            if receipt.path is None or receipt.before == receipt.after:
-                continue
-            before = first.setdefault(receipt.path, receipt.before)
-            last[receipt.path] = receipt.after
-            old = out.get(receipt.path, Change("", 0, 0))
-            mark = "D" if receipt.after is None else "A" if before is None else "M"
-            added, removed = (-receipt.removed, -receipt.added) if back else (receipt.added, receipt.removed)
-            out[receipt.path] = Change(mark, max(0, old.added + added), max(0, old.removed + removed))
+            for path, before, after, added, removed in _effects(receipt):
+                first.setdefault(path, before)
+                born.setdefault(path, (turn, receipt.id))
+                if back and back.turn <= born[path][0] and (not back.batch or born[path][1] in back.batch):
+                    first[path] = after  # as at first, also where only git held the bytes, under its own name
+                last[path] = after
+                old = out.get(path, Change("", 0, 0))
+                mark = "D" if after is None else "A" if first[path] is None else "M"
+                more, less = (-removed, -added) if back else (added, removed)
+                out[path] = Change(mark, max(0, old.added + more), max(0, old.removed + less))
     return {path: change for path, change in out.items() if first[path] != last[path]}
+
+
+def _effects(receipt: Receipt) -> Iterator[tuple[str, str | None, str | None, int, int]]:
+    """What a receipt says of each file: path, hash before and after, lines added and removed."""
+    if receipt.path is not None and receipt.before != receipt.after:
+        yield receipt.path, receipt.before, receipt.after, receipt.added, receipt.removed
+    for change in receipt.changed:
+        yield change.path, change.before, change.after, 0, 0
 
 
 def receipts(events: Iterable[AnyEvent]) -> Iterator[Receipt]:
@@ -250,31 +341,32 @@ def receipts(events: Iterable[AnyEvent]) -> Iterator[Receipt]:
 def plan(events: Iterable[AnyEvent]) -> tuple[tuple[str, str], ...]:
     """The to-do list as last set: (status, text) pairs."""
     items: tuple[tuple[str, str], ...] = ()
-    for event in events:
+    for event in standing(events):
         if isinstance(event, ev.ToolDone) and event.call.name == "update_plan" and event.status == "applied":
             raw = (event.call.arguments or {}).get("items", ())
             items = tuple((str(i.get("status", "next")), str(i.get("text", ""))) for i in raw)
     return items
 
 
-def failed_batch(events: Sequence[AnyEvent]) -> tuple[ev.CheckDone, tuple[Receipt, ...]] | None:
-    """The newest check, when it failed and nothing was changed or undone since, and the receipts of the batch that it judged."""
+def failed_batch(events: Sequence[AnyEvent]) -> tuple[Receipt, ...]:
+    """The receipts of the batch that the newest check judged, when it failed and nothing was changed or undone since."""
     receipts: list[Receipt] = []
-    check: ev.CheckDone | None = None
+    failed = False
     for event in reversed(events):
-        if isinstance(event, ev.CheckDone):
-            if check is not None or event.passed:
+        match event:
+            case ev.CheckDone():
+                if failed or event.passed:
+                    break
+                failed = True
+            case ev.AssistantSaid() if failed:
                 break
-            check = event
-        elif isinstance(event, ev.AssistantSaid) and check is not None:
-            break
-        elif isinstance(event, ev.Undone) and check is None:
-            return None
-        elif isinstance(event, ev.ToolDone) and event.receipt is not None:
-            if check is None and (event.receipt.path is not None or event.receipt.changed):
-                return None
-            receipts.insert(0, event.receipt)
-    return (check, tuple(receipts)) if check is not None else None
+            case ev.Undone() if not failed:
+                return ()
+            case ev.ToolDone(receipt=Receipt() as receipt):
+                if not failed and (receipt.path is not None or receipt.changed):
+                    return ()
+                receipts.insert(0, receipt)
+    return tuple(receipts) if failed else ()
 
 
 LIMITS = {
@@ -305,11 +397,42 @@ def undone(events: Iterable[AnyEvent]) -> list[ev.ToolDone]:
     return list(left.values())
 
 
+def failed(events: Iterable[AnyEvent]) -> list[ev.ToolDone]:
+    """The actions that failed and were not made good by a later one on the same object, in order, each once.
+
+    A command that ran and said no (any exit code but 0) has failed, too, until a check has passed after it. This
+    changes no exit code: that an answer is wrong is for the person to say.
+    """
+    left: dict[tuple[str, str], ev.ToolDone] = {}
+    for event in events:
+        if isinstance(event, ev.CheckDone) and event.passed:
+            left = {key: done for key, done in left.items() if done.receipt is None}
+        if not isinstance(event, ev.ToolDone) or event.denied:
+            continue
+        receipt, target = event.receipt, _target(event.call)
+        if event.note in {"stopped", DRY_RUN} or not event.call.name:
+            continue  # by the person, who knows; or as they wanted it; or no action, only a reply that was told so
+        if event.status != "applied" or (receipt is not None and receipt.exit_code not in {0, None}):
+            left[event.call.name, target] = event
+        elif event.status == "applied":
+            edited = receipt is not None and receipt.path is not None
+            for name, other in list(left):
+                if (other in {target, ""} and name == event.call.name) or (edited and other == target):
+                    del left[name, other]
+    return list(left.values())
+
+
+def _target(call: ToolCall) -> str:
+    """What a call is about, "" when it does not say."""
+    named = call.arguments or {}
+    return next((json.dumps(named[key]) for key in ("path", "argv", "script", "text") if key in named), "")
+
+
 def exit_code(events: Sequence[AnyEvent]) -> int:
     """The exit code of a one-shot run, from its events alone; first match counts.
 
-    1 model or network, 3 a refusal or skip left its action undone, 2 the last check failed or was not
-    run, 4 a limit, 130 stopped, 0.
+    1 model or network, 3 a refusal or skip left its action undone, 130 stopped, 2 the last check failed or was not
+    run, or it passed and what the task asks for is still not shown, 4 a limit, 0.
     """
     end = next((e for e in reversed(events) if isinstance(e, ev.RunEnded)), None)
     if end is None or end.reason is StopReason.FAILED:
@@ -319,6 +442,7 @@ def exit_code(events: Sequence[AnyEvent]) -> int:
     if end.reason is StopReason.STOPPED:
         return 130
     check = next((e for e in reversed(events) if isinstance(e, ev.CheckDone)), None)
-    if end.check in {"failed", "not run"} or (check is not None and not check.passed):
+    unproven = end.reason is StopReason.UNVERIFIED and end.check != "none"
+    if unproven or end.check in {"failed", "not run"} or (check is not None and not check.passed):
         return 2
     return 4 if end.reason in LIMITS else 0

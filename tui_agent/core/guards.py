@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from tui_agent.core.endings import StopReason
@@ -11,6 +11,10 @@ from tui_agent.core.types import (
     ApprovalRequest,
     Decision,
     Outcome,
+    PermissionClass,
+    ReadFile,
+    RunArgv,
+    RunScript,
     ToolCall,
     Verdict,
     WriteBytes,
@@ -61,23 +65,50 @@ def repeat_verdict(
     return "warn" if in_a_row and warn else "go"
 
 
+TOO_OFTEN = 3
+"""The how-manieth denial of the same action ends a run, whatever the settings."""
+INSTEAD = " Commands that need no approval: "
+
+
 def refusal(request: ApprovalRequest, verdict: Verdict, decision: Decision) -> tuple[Outcome | None, Denied]:
     """The outcome of a request that must not be carried out, and who said no; (None, "") when it may be.
 
     The outcome's note is the reason alone: the rule of the policy, or the person's own words.
     """
-    noun = "change" if isinstance(request.effect, WriteBytes) else "action"
-    because = f": {decision.reason}" if decision.reason else ""
     if verdict.permission == "deny":
         text = f"denied by the policy ({verdict.rule}). Do not try it again."
+        if verdict.instead:
+            text += f"{INSTEAD}{', '.join(verdict.instead)}."
         return Outcome("refused", text, note=verdict.rule), "nobody" if "nobody" in verdict.rule else "policy"
     if decision.by == "nobody":
+        because = f": {decision.reason}" if decision.reason else ""
         return Outcome("refused", f"denied{because}. Do not try it again.", note=decision.reason), "nobody"
+    if decision.answer == "yes":
+        return None, ""
+    who: Denied = "skip" if decision.answer == "skip" else "person"
+    return Outcome("refused", rejected(request, decision), note=decision.reason), who
+
+
+_NOUNS: Mapping[type, str] = {WriteBytes: "change", ReadFile: "read", RunArgv: "command", RunScript: "command"}
+
+
+def rejected(request: ApprovalRequest, decision: Decision) -> str:
+    """What the model is told when a person said no, or not now, with what was special about the file and their reason."""
+    because = f": {decision.reason}" if decision.reason else ""
     if decision.answer == "skip":
-        return Outcome("refused", f"user skipped{because}", note=decision.reason), "skip"
-    if decision.answer in {"no", "stop"}:
-        return Outcome("refused", f"user rejected the {noun}{because}", note=decision.reason), "person"
-    return None, ""
+        return f"user skipped{because}"
+    floors = f" ({request.policy.path}: {request.policy.floors[0]})" if request.policy.floors else ""
+    return f"user rejected the {_NOUNS.get(type(request.effect), 'action')}{floors}{because}"
+
+
+def denial(note: str, text: str, permission: PermissionClass) -> Verdict:
+    """The verdict behind a denial, from what `refusal` made of it: its note and its text."""
+    named = text.partition(INSTEAD)[2].removesuffix(".")
+    return Verdict("deny", note, permission, tuple(named.split(", ")) if named else ())
+
+
+NOT_SHOWN = "NOT VERIFIED: {}. Do what is missing, or say why it is not needed."
+PASSED_BUT = "the check passed, but {}"
 
 
 def verdict_on_done(
@@ -100,8 +131,8 @@ def verdict_on_done(
         return StopReason.VERIFIED, "the check passed after the last edit"
     if check == "passed":
         if rounds_left > 0:
-            return None, f"NOT VERIFIED: {missing}. Do what is missing, or say why it is not needed."
-        return StopReason.UNVERIFIED, f"the check passed, but {missing}"
+            return None, NOT_SHOWN.format(missing)
+        return StopReason.UNVERIFIED, PASSED_BUT.format(missing)
     if check != "failed":
         return StopReason.UNVERIFIED, "the check was not run after the last edit"
     if rounds_left > 0:

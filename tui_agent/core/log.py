@@ -12,37 +12,56 @@ import errno
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from tui_agent.core import events as ev
 from tui_agent.core.codec import from_json, to_json
+from tui_agent.core.disk import private_folder, there
+from tui_agent.core.secrets import Secrets
 
 VERSION = 1
-HIDDEN = "[key hidden]"
-SHORT = 8
-"""Characters below which a text is no key: hiding it would tear words apart."""
+DAMAGED = ev.Unknown("damaged")
+"""Stands in the place of a record that cannot be read: events are named by their numbers, which stay as they were."""
+_TOLD = 3
+"""Damaged records that are named one by one."""
 
 _NAMES: dict[str, type] = {
     "session": ev.SessionStarted,
     "user": ev.UserSaid,
+    "steered": ev.Steered,
     "model": ev.ModelChosen,
+    "mode": ev.ModeChosen,
+    "named": ev.Named,
     "protocol": ev.ProtocolChosen,
     "assistant": ev.AssistantSaid,
     "checkpoint": ev.Checkpoint,
     "asked": ev.Asked,
     "answered": ev.Answered,
+    "begun": ev.Begun,
+    "not_done": ev.NotDone,
     "tool": ev.ToolDone,
     "check": ev.CheckDone,
     "undone": ev.Undone,
+    "rewound": ev.Rewound,
+    "instructed": ev.Instructed,
+    "routed": ev.Routed,
+    "marked": ev.Marked,
+    "compacted": ev.Compacted,
+    "expanded": ev.Expanded,
+    "overflowed": ev.Overflowed,
+    "budget": ev.BudgetSet,
+    "search": ev.SearchSet,
     "notice": ev.Notice,
     "provider_failed": ev.ProviderFailed,
     "run_ended": ev.RunEnded,
 }
 _TYPES = {cls: name for name, cls in _NAMES.items()}
-_SYNCED = (ev.Asked, ev.Answered, ev.CheckDone, ev.Undone, ev.RunEnded)
+_SYNCED = (ev.Asked, ev.Answered, ev.CheckDone, ev.Undone, ev.Rewound, ev.RunEnded)
+_OPENING = (ev.SessionStarted, ev.ModelChosen, ev.ModeChosen, ev.ProtocolChosen, ev.SearchSet, ev.Notice)
+"""What alone makes no session: a log that holds nothing else is not written yet."""
 
 
 def is_durable(event: ev.Event) -> TypeGuard[ev.Durable]:
@@ -97,6 +116,14 @@ class Loaded:
     problems: tuple[str, ...]
     good: int
     read_only: bool = False
+    lines: int = 0
+    """Lines in the good part."""
+
+    @property
+    def damage(self) -> str:
+        """All that was wrong in one line, "" when nothing was."""
+        shown = [*self.problems[:_TOLD], *([f"and {more} more"] if (more := len(self.problems) - _TOLD) > 0 else [])]
+        return "; ".join(shown)
 
 
 def load(path: Path) -> Loaded:
@@ -119,6 +146,7 @@ def load(path: Path) -> Loaded:
                 break
             if line.strip():
                 problems.append(f"line {number} is damaged and was skipped")
+                events.append(DAMAGED)
             good += len(line)
             continue
         good += len(line)
@@ -129,7 +157,8 @@ def load(path: Path) -> Loaded:
             events.append(decode(record))
         except ValueError as error:
             problems.append(f"line {number} is damaged and was skipped ({error})")
-    return Loaded(tuple(events), tuple(problems), good, read_only)
+            events.append(DAMAGED)
+    return Loaded(tuple(events), tuple(problems), good, read_only, data.count(b"\n", 0, good))
 
 
 def _lines(data: bytes) -> Iterable[bytes]:
@@ -153,29 +182,48 @@ def _record(line: bytes) -> dict[str, Any] | None:
 class FileLog:
     """The log of one session on disk. One writer; `events` is the list in memory, in order."""
 
-    def __init__(self, path: Path, now: Callable[[], float] = time.time, hidden: Iterable[str] = ()) -> None:
-        """Open `path` (created 0600, its folder 0700, at the first append), reading and repairing what is there.
+    def __init__(
+        self,
+        path: Path,
+        now: Callable[[], float] = time.time,
+        hidden: Secrets | None = None,
+        first: Callable[[], None] | None = None,
+    ) -> None:
+        """Open `path`, reading and repairing what is there.
 
-        The texts in `hidden` (keys) are never written: a record holds `HIDDEN` in their place, wherever they came from.
+        A new one is created 0600, its folder 0700, by the first event that tells more than where and with which
+        model a session would begin.
+        What is in `hidden` when a record is made is not written, wherever it came from.
+        `first` is called before a new file is written.
         """
         self.path = path
         self.fault: str | None = None
-        self.problems: tuple[str, ...] = ()
+        self.damage = ""
+        """What was wrong with the file, in one line."""
         self.events: list[ev.Durable | ev.Unknown] = []
         self._now = now
-        # as they look in a record; the longest first, for one may hold another
-        self._hidden = sorted((json.dumps(text)[1:-1] for text in set(hidden) if len(text) >= SHORT), key=len)[::-1]
+        self._hidden = hidden if hidden is not None else Secrets()
         self._waiting: list[bytes] = []
         self._seq = 0
         self.read_only = False
-        if path.exists():
+        self._first = first
+        self._empty = not there(path)
+        if not self._empty:
             loaded = load(path)
             self.events = list(loaded.events)
-            self.problems = loaded.problems
+            self.damage = loaded.damage
             self.read_only = loaded.read_only
-            self._seq = len(self.events)
+            self._seq = loaded.lines
             if loaded.good < path.stat().st_size and not self.read_only:
-                self._cut(loaded.good)
+                try:
+                    self._cut(loaded.good)
+                except OSError as error:
+                    self.read_only = True  # what is appended would fuse with the torn record
+                    self.damage += f", and it cannot be mended ({error.strerror}): opened read-only"
+
+    def hide(self, secrets: Secrets) -> None:
+        """Write none of these from here on."""
+        self._hidden = secrets
 
     def _cut(self, good: int) -> None:
         with self.path.open("r+b") as f:
@@ -185,29 +233,54 @@ class FileLog:
             f.truncate(good)
             os.fsync(f.fileno())
 
-    def append(self, event: ev.Durable) -> None:
+    def append(self, event: ev.Durable | ev.Unknown) -> None:
         """Record an event; approvals, receipts, checks and run ends are on the disk when this returns."""
         self.events.append(event)
         if self.read_only:
             return
-        stamp = {"v": VERSION} if isinstance(event, ev.SessionStarted) else {"seq": self._seq}
-        record = stamp | {"t": round(self._now(), 3)} | encode(event)
-        self._seq += 1
-        line = json.dumps(record, ensure_ascii=True, separators=(",", ":"))
-        for text in self._hidden:
-            line = line.replace(text, HIDDEN)
-        self._waiting.append(line.encode() + b"\n")
+        self._wait(event)
+        if self._empty and isinstance(event, _OPENING):
+            return
         sync = isinstance(event, _SYNCED) or (isinstance(event, ev.ToolDone) and event.receipt is not None)
+        self.save(sync=sync)
+
+    @property
+    def bare(self) -> bool:
+        """Whether it only says where, and with which model, a session would begin."""
+        return all(isinstance(event, _OPENING) for event in self.events)
+
+    def save(self, *, sync: bool = False) -> None:
+        """Write what waits, also when a session has only just been opened; with `sync` it is on the disk then."""
+        if self.read_only:
+            return
+        if self._empty and self._first is not None:
+            self._first()
         try:
             self._write(sync=sync)
+            self._empty = False
             self.fault = None
         except OSError as error:
             self.fault = f"session not saved: {error.strerror or error} ({self.path}); it goes on in memory"
 
+    def line(self, record: Mapping[str, Any]) -> str:
+        """A record as one line of JSON, without the end of the line and without what is never written."""
+        return self._hidden.hide(json.dumps(record, ensure_ascii=True, separators=(",", ":")))
+
+    def _wait(self, event: ev.Durable | ev.Unknown) -> None:
+        stamp = {"v": VERSION} if isinstance(event, ev.SessionStarted) else {"seq": self._seq}
+        record = stamp | {"t": round(self._now(), 3)} | encode(event)
+        self._seq += 1
+        self._waiting.append(self.line(record).encode() + b"\n")
+
     def _write(self, *, sync: bool) -> None:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(self.path.parent)
         fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
+            if len(self._waiting) < len(self.events) and os.fstat(fd).st_size == 0:
+                # somebody took the file away: what it held is still here
+                self._waiting, self._seq = [], 0
+                for event in self.events:
+                    self._wait(event)
             while self._waiting:
                 size = os.fstat(fd).st_size
                 line = self._waiting[0]

@@ -8,25 +8,30 @@ drives `run` cancels its task, and finds the closing events in the log.
 
 from __future__ import annotations
 
+import asyncio
 import shlex
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TypeAlias
 
 from tui_agent.core import events as ev
-from tui_agent.core.agent import Agent
+from tui_agent.core import fold
+from tui_agent.core.agent import Agent, Dialect
 from tui_agent.core.batch import Work
-from tui_agent.core.context import limit_reached
-from tui_agent.core.endings import StopReason
-from tui_agent.core.evidence import task_evidence, unbacked_claims
-from tui_agent.core.fold import answered
+from tui_agent.core.context import estimate, limit_reached
+from tui_agent.core.endings import GO_ON, UNANSWERED, StopReason
+from tui_agent.core.evidence import Changed, says_what_is_checked, unbacked_claims
+from tui_agent.core.fitting import Fitting
 from tui_agent.core.guards import verdict_on_done
 from tui_agent.core.record import Record
-from tui_agent.core.reply import ReplyBuilder, identified
+from tui_agent.core.reply import ReplyBuilder, identified, masked
+from tui_agent.core.room import answer_left
+from tui_agent.core.sent import Sent
 from tui_agent.core.stage import stream_reply
+from tui_agent.core.tail import tail
 from tui_agent.core.types import (
     AssistantMessage,
-    History,
     Image,
     Reply,
     Request,
@@ -44,16 +49,20 @@ SUMMARY_FAILED = "(step limit reached, and the summary failed)"
 NEARLY_OUT = "2 steps are left. Finish what you are doing; the last reply has no tools and must be your summary."
 ONE_LEFT = "1 step is left after this one, without tools, for your summary. Do only what is most needed now."
 LAST_STEP = "The step limit is reached. Say in a few sentences what was done and what is left. No tools now."
+ONLY_STEP = "There is one step only, without tools: answer with what you know."
+WARNINGS = {2: NEARLY_OUT, 1: ONE_LEFT, 0: LAST_STEP}
+"""What the model is told when so many steps are left after the next one."""
+WEAKENED = " says what the check does, and this run changed it"
+TAKEN = "answer not in the form of the protocol, taken as it is"
 CUT = "Your reply was cut by the length limit, so nothing of it was run. Say it in smaller pieces."
 
 
-async def run(task: str, agent: Agent, history: History = (), images: tuple[Image, ...] = ()) -> Events:
+async def run(task: str, agent: Agent, images: tuple[Image, ...] = ()) -> Events:
     """Carry out one task; ends with exactly one `RunEnded`.
 
     Args:
         task: what the person said; not blank.
-        agent: the injected world.
-        history: the conversation so far, as `fold.history` gives it.
+        agent: the injected world; its log holds the conversation so far.
         images: the pictures that go with the task.
 
     Raises:
@@ -62,13 +71,22 @@ async def run(task: str, agent: Agent, history: History = (), images: tuple[Imag
     """
     if not task.strip():
         raise ValueError("the task must not be empty")
-    state = _Run(agent, task, Record(agent.log, list(history)))
+    state = _Run(agent, task, Record(agent.log, apart=agent.apart))
     try:
         async with aclosing(state.turns(images)) as events:
             async for event in events:
                 yield event
     finally:
         state.close()
+
+
+def next_request(agent: Agent, dialect: Dialect, sent: Sent, tools: tuple[ToolSpec, ...]) -> Request:
+    """The request that goes out next: the stable part first, what changes from step to step at its end."""
+    end = tail(agent.log.events, sent.steps) if agent.memory else ()
+    request = dialect.encode(Request(agent.system, (*sent.history, *end), tools))
+    if agent.room is None:
+        return request
+    return replace(request, answer=answer_left(sent.size, sent.density, agent.room()))
 
 
 class _Run:
@@ -79,13 +97,17 @@ class _Run:
         self.task = task
         self.record = record
         self.work = Work(agent, record)
+        self.fitting = Fitting(agent, record)
         self.dialect = agent.dialect
         self.usage, self.cost = Usage(), 0.0
+        self.estimated = False
         self.builder = ReplyBuilder()
         self.reply = Reply()
         self.again = False
-        """The server refused the protocol, not the task: the next step says the same in another one."""
+        """The server refused the protocol or the length, not the task: the next step says the same in another form."""
         self.unverified = 0
+        self.loose = 0
+        """Answers in a row that were not in the form of the protocol: the first is asked for again, the next counts."""
 
     def close(self) -> None:
         """Whatever happened, leave a log whose history the next request can use."""
@@ -93,7 +115,8 @@ class _Run:
         if record.ended:
             return
         if text := self.builder.reply().text:
-            record.note(ev.AssistantSaid(AssistantMessage(text, author=self.agent.model.author), complete=False))
+            said = AssistantMessage(text, author=self.agent.model.author)
+            record.note(ev.AssistantSaid(said, cost=self.agent.price(None), complete=False))
         for call in tuple(record.open.values()):
             record.note(ev.ToolDone(call, "error", "interrupted by the person; not carried out", "stopped"))
         record.end(StopReason.STOPPED, "stopped by you")
@@ -103,16 +126,28 @@ class _Run:
         limits, record = self.agent.limits, self.record
         yield record.note(ev.UserSaid(self.task, images))
         while not record.ended:
-            record.step += 1
-            left = limits.max_steps - record.step
-            warning = {2: NEARLY_OUT, 1: ONE_LEFT, 0: LAST_STEP}.get(left)
-            if warning is not None and (record.step > 1 or left == 2):
+            step = record.step + 1
+            left = limits.max_steps - step
+            if step > 1 and left > 0:  # the last reply has no tools: what came too late for it begins a turn of its own
+                for told in self.between():
+                    yield told
+            warning = ONLY_STEP if limits.max_steps == 1 else WARNINGS.get(left)
+            if warning is not None:
                 yield record.note(ev.Notice(warning, "model"))
             tools = () if left <= 0 else self.agent.tools.specs
-            request = self.dialect.encode(Request(self.agent.system, answered(record.messages), tools))
-            if over := limit_reached(limits, request.system, request.messages, self.usage, self.cost):
+            async with aclosing(self.fitting.make_room(self.dialect, tools)) as events:
+                async for event in events:
+                    if isinstance(event, ev.Compacted):
+                        self.spend(event.usage, event.cost)
+                    yield event
+            request = next_request(self.agent, self.dialect, record.sent, tools)
+            over = limit_reached(
+                limits, request.system, request.messages, self.usage, self.cost, estimated=self.estimated
+            )
+            if over := over or fold.over_budget(record.log.events):
                 yield record.end(*over)
                 return
+            record.step = step
             async with aclosing(self.ask_model(request, tools)) as events:
                 async for event in events:
                     yield event
@@ -123,10 +158,18 @@ class _Run:
                     yield event
         yield ev.Phase("idle")
 
+    def between(self) -> list[ev.Durable]:
+        """Record what is to be known before the next request; a word of the person begins every count anew."""
+        known = [self.record.note(event) for event in self.agent.between()]  # at once: they name each other by number
+        if any(isinstance(event, ev.Steered) for event in known):
+            self.work.spoken_to()
+            self.loose = 0
+        return known
+
     async def ask_model(self, request: Request, tools: tuple[ToolSpec, ...]) -> Events:
         """Stream one reply, read it in today's protocol and record it; `self.reply` is the result."""
         agent, record, dialect = self.agent, self.record, self.dialect
-        known = {c.id for m in record.messages if isinstance(m, AssistantMessage) for c in m.calls}
+        known = {c.id for e in record.log.events if isinstance(e, ev.AssistantSaid) for c in e.message.calls}
         self.builder = ReplyBuilder(known)
         yield ev.Phase("waiting")
         async with aclosing(stream_reply(agent.model, request, self.builder, agent.clock, live=dialect.live)) as events:
@@ -134,19 +177,32 @@ class _Run:
                 yield record.keep(event)
         raw = self.builder.reply()
         self.builder = ReplyBuilder()
-        self.reply = reply = identified(dialect.decode(raw, tools), known)
+        answer = dialect.loose(raw, tools)
+        self.loose = 0 if answer is None else self.loose + 1
+        read = replace(raw, text=answer, calls=()) if answer and self.loose > 1 else dialect.decode(raw, tools)
+        self.reply = reply = identified(masked(read, agent.hidden), known)
         cost = agent.price(reply.usage)
-        self.usage, self.cost = self.usage.plus(reply.usage or Usage()), self.cost + (cost or 0.0)
         text = reply.text or reply.refusal
         message = AssistantMessage(text, reply.reasoning, reply.calls, agent.model.author, reply.extras)
+        usage = reply.usage
+        if reply.error is None and (usage is None or usage.input_tokens is None or usage.output_tokens is None):
+            usage, self.estimated = estimate(request, message), True
+        self.spend(usage, cost)
         if text or reply.calls or not reply.error:
             record.open = {call.id: call for call in reply.calls}
             yield record.note(ev.AssistantSaid(message, reply.error is None, reply.finish, reply.usage, cost))
         self.dialect, why = dialect.after(raw, tools)
         if why:
-            self.work.forget_repeats()
+            self.work.count_anew()
             yield record.note(ev.ProtocolChosen(self.dialect.name, why))
         self.again = bool(why) and reply.error is not None
+        if (too_long := self.fitting.overflowed(request, reply.error)) is not None:
+            yield record.note(too_long)
+            self.again = True
+
+    def spend(self, usage: Usage | None, cost: float | None) -> None:
+        """Count one model call against the limits of the run."""
+        self.usage, self.cost = self.usage.plus(usage or Usage()), self.cost + (cost or 0.0)
 
     async def act(self, reply: Reply, *, last: bool) -> Events:
         """Do what the reply asks for."""
@@ -162,35 +218,55 @@ class _Run:
             record.open.clear()
             for notice in self.claims(reply.text):
                 yield record.note(notice)
-            yield record.end(StopReason.STEP_LIMIT, f"{steps} steps used" if reply.text.strip() else NO_SUMMARY)
+            yield record.end(
+                StopReason.STEP_LIMIT,
+                f"all {steps} step{'s' * (steps != 1)} used" if reply.text.strip() else NO_SUMMARY,
+            )
+        elif refused := UNANSWERED.get(reply.finish or ""):
+            record.open.clear()
+            yield record.end(StopReason.FAILED, refused)
         elif reply.finish == "length":
-            yield record.note(ev.Notice(CUT, "model"))
+            if reply.calls:
+                for done in self.work.unusable(reply, CUT, "cut"):
+                    yield done
+            else:
+                whole = self.dialect.name == "native" and reply.text.strip()
+                yield record.note(ev.Notice(GO_ON if whole else CUT, "model"))
             if self.work.count_invalid():
                 yield record.end(StopReason.INVALID, "the model's replies were cut by the length limit again and again")
+        elif self.loose == 1:
+            for done in self.work.asked_for_form(reply):
+                yield done
         elif reply.calls:
             async with aclosing(self.work.carry(reply)) as events:
                 async for event in events:
                     yield event
         else:
-            for event in self.finish(reply):
+            if self.loose == 2:
+                yield record.note(ev.Notice(TAKEN))
+            changed = await asyncio.to_thread(self.work.evidence) if self.work.edited else {}
+            for event in self.finish(reply, changed):
                 yield event
 
-    def finish(self, reply: Reply) -> Iterator[ev.Durable]:
-        """End the run with what was shown, or tell the model what is missing."""
+    def finish(self, reply: Reply, changed: Mapping[str, Changed] | None) -> Iterator[ev.Durable]:
+        """End the run with what was shown, or tell the model what is missing; `changed` None: that cannot be told."""
         agent, record, work = self.agent, self.record, self.work
-        missing = task_evidence(self.task, work.changed) if work.changed and not work.commanded else ""
         reason, text = verdict_on_done(
             shlex.join(agent.check.argv) if agent.check else None,
             record.check,
             edited=work.edited,
             rounds_left=agent.limits.max_invalid - self.unverified,
-            missing=missing,
+            missing=agent.evidence(self.task, changed),
         )
+        yield from map(record.note, self.claims(reply.text))
         if reason is None:
             self.unverified += 1
             yield record.note(ev.Notice(text, "model"))
             return
-        yield from map(record.note, self.claims(reply.text))
+        if reason is StopReason.VERIFIED and agent.check:
+            touched = [*work.changed, *work.commanded] if changed is None else changed
+            if files := says_what_is_checked(agent.check.argv, touched):
+                yield record.note(ev.Notice(f"look at it: {', '.join(files)}{WEAKENED}"))
         empty = not (reply.text or reply.refusal).strip()
         yield record.end(reason, EMPTY if empty else text)
 

@@ -8,60 +8,41 @@ programs stands as tables in `programs` and `wrappers`.
 
 from __future__ import annotations
 
-import fnmatch
-import posixpath
-import re
-import shlex
-import unicodedata
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import get_args
 
+from tui_agent.core.analysis import analysed
+from tui_agent.core.floors import PROTECTED, floors_of, folded, hidden
+from tui_agent.core.patterns import covering, matching, missed, options_of, path_of, pattern_fault, words_of
 from tui_agent.core.programs import (
-    AWKS,
-    CLASSES,
-    DOWNLOADERS,
+    GIT_KNOWN,
     GIT_NETWORK,
-    NETWORK_SUBCOMMANDS,
-    OPTIONS,
-    PACKAGE_MANAGERS,
     TOOLS,
-    WRITERS,
+    classify,
+    given,
     inside,
-    interprets,
+    subcommand,
 )
-from tui_agent.core.shell import ASSIGNMENT, MAX_WORDS, Command, MalformedError, Word, check_text, needs_shell, split
+from tui_agent.core.shell import Command, MalformedError, check_text
 from tui_agent.core.types import ConfigError, Permission, PermissionClass, PolicyRequest, Verdict
-from tui_agent.core.wrappers import PRIVILEGE, Found, base_name, search_argv, search_text, without_git_options
+from tui_agent.core.wrappers import base_name, without_git_options
 
 ROWS: tuple[PermissionClass, ...] = ("read", "search", "write", "run", "git", "shell", "network", "mcp")
 _STRICTNESS: Mapping[Permission, int] = {"allow": 0, "ask": 1, "deny": 2}
-
-
-def pattern_fault(pattern: object) -> str:
-    """Why something cannot be a pattern of commands, in words that follow it; "" when it can."""
-    if not isinstance(pattern, str) or not pattern.strip(" \t"):
-        return "is not a command"
-    try:
-        check_text(pattern)
-    except MalformedError as fault:
-        return f"holds a fault: {fault}"
-    if needs_shell(pattern) or "\n" in pattern:
-        return "needs a shell, so it can never match"
-    if "/" in split(pattern)[0] or not split(pattern)[0]:
-        return "must begin with the bare name of a program"
-    return ""
+_COMMANDS = frozenset({"run_command", "run_shell"})
+_FLOOR = "floor: "
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What the person allows, and the state of the session that the answer depends on.
 
-    `table` has one permission per class. `allow` and `deny` are patterns: words split like a
+    `table` has one permission per class. `allow` and `deny` are patterns (see `patterns`): words split like a
     command. An allow pattern that stands in `programs.OPTIONS` accepts the options listed there,
-    any other matches exactly its own words; a deny pattern matches every command that begins with it.
+    any other matches exactly its own words; a deny pattern matches every command that begins with it. An allow pattern
+    may also be for a file or a folder.
     `interactive`: somebody can be asked. `trusted`: the folder is. `cli_yes`: --yes was given.
     `auto`: mode AUTO, which counts only in a working `sandbox`. `unseen_edits`: the session holds an
     edit that no person saw; then allow patterns that run code of the workspace hold only in a
@@ -96,7 +77,7 @@ class Policy:
             if not isinstance(patterns, list | tuple):
                 raise ConfigError(f"permissions.{name} must be a list of patterns, not {patterns!r}")
             for pattern in patterns:
-                if fault := pattern_fault(pattern):
+                if fault := pattern_fault(pattern, paths=name == "allow"):
                     raise ConfigError(f"permissions.{name}: {pattern!r} {fault}")
             object.__setattr__(self, name, tuple(patterns))
 
@@ -126,15 +107,26 @@ AUTO_RULE = "mode: AUTO"
 def decide(request: PolicyRequest, policy: Policy) -> Verdict:
     """Say what may be done with a request, and by which rule. Total: every input has an answer."""
     try:
-        if request.tool in {"run_command", "run_shell"}:
-            verdict = _decide_command(request, policy)
-        else:
-            verdict = _decide_tool(request, policy)
+        verdict = _decide_command(request, policy) if request.tool in _COMMANDS else _decide_tool(request, policy)
     except MalformedError as fault:
         return Verdict("deny", f"malformed: {fault}", "none")
+    if verdict.permission == "ask":
+        floor = verdict.rule.removeprefix(_FLOOR) if verdict.rule.startswith(_FLOOR) else ""
+        near = missed(request, _patterns(policy), floor)
+        why = f"mode AUTO does not cover it: {floor}" if policy.auto and floor else ""
+        verdict = replace(verdict, missed=near or why)
     if verdict.permission == "ask" and not policy.interactive:
-        return Verdict("deny", f"nobody to ask: {verdict.rule}", verdict.permission_class)
+        verdict = Verdict("deny", f"nobody to ask: {verdict.rule}", verdict.permission_class)
+    if verdict.permission == "deny" and request.tool in _COMMANDS:
+        named = [p for p in _patterns(policy) if path_of(p) is None and not _off(p, policy)]
+        return replace(verdict, instead=tuple(sorted(p for p in named if not _begins(request.argv or (), p))))
     return verdict
+
+
+def _begins(argv: tuple[str, ...], pattern: str) -> bool:
+    """Whether a command begins like a pattern: one that is denied all the same is not to be told that it needs no approval."""
+    words = tuple(pattern.split())
+    return bool(words) and argv[: len(words)] == words
 
 
 def _decide_tool(request: PolicyRequest, policy: Policy) -> Verdict:
@@ -149,16 +141,18 @@ def _decide_tool(request: PolicyRequest, policy: Policy) -> Verdict:
     if request.path is not None:
         check_text(request.path)
     floor = next(iter(request.floors), "")
-    if _hidden(tool):
+    if hidden(tool):
         floor = "hidden characters"
     if known == "write" and request.path is not None:
-        parts = set(map(_folded, request.path.split("/")))
-        if parts & _PROTECTED:
+        parts = set(map(folded, request.path.split("/")))
+        if parts & PROTECTED:
             return Verdict("deny", "floor: protected path", known)
-        if _hidden(request.path):
+        if hidden(request.path):
             floor = "hidden characters"
         elif ".ssh" in parts or not inside(request.path):
             floor = floor or "outside the workspace or under .ssh"
+    if not floor and (pattern := covering(request, policy.allow)):
+        return Verdict("allow", f"allow pattern: {pattern}", known)
     permission, rule = policy.table[known], f"table: {known} = {policy.table[known]}"
     if known == "write" and policy.cli_yes and permission == "ask" and request.path is not None and not floor:
         return Verdict("allow", "flag: --yes", known)
@@ -166,30 +160,28 @@ def _decide_tool(request: PolicyRequest, policy: Policy) -> Verdict:
 
 
 def _decide_command(request: PolicyRequest, policy: Policy) -> Verdict:
-    argv, found = _analysed(request)
+    argv, found = analysed(request)
     text = request.command if request.command is not None else "\n".join(argv or ())
     permission_class: PermissionClass = "shell" if argv is None else classify(argv)
 
     unsure = found.opaque if policy.deny else ""
     for pattern in policy.deny:
         for command in found.commands:
-            match _denied(_pattern_words(pattern), command):
+            match _denied(words_of(pattern), command):
                 case True:
                     return Verdict("deny", f"deny pattern: {pattern}", permission_class)
                 case None:
                     unsure = unsure or "an argument that is made at run time"
+                case _ if _may_start(words_of(pattern), command):
+                    unsure = unsure or f"{base_name(command[0].text)} may start what it is given"
 
-    floor = next(iter(request.floors), "") or next(_floors(text, found), "")
+    floor = next(iter(request.floors), "") or next(floors_of(text, found), "")
     if not floor and unsure:
         floor = f"deny patterns cannot be checked: {unsure}"
-    pattern = _allowed(argv, policy.unsandboxed + policy.allow) if argv else ""
+    pattern = matching(argv, _patterns(policy)) if argv else ""
     if pattern and not floor:
-        runs_code = _runs_code(pattern)
-        if not policy.trusted and pattern != "ls":
-            floor = "the folder is not trusted"
-        elif runs_code and policy.unseen_edits and not policy.sandbox and pattern not in policy.unsandboxed:
-            floor = "code nobody saw, and no sandbox"
-        else:
+        floor = _off(pattern, policy)
+        if not floor:
             return Verdict("allow", f"allow pattern: {pattern}", permission_class)
     if not policy.trusted:
         floor = floor or "the folder is not trusted"
@@ -211,7 +203,7 @@ def _raised(
 ) -> Verdict:
     """Raise the answer of the table by a floor, or lower ask to allow in mode AUTO."""
     if permission != "deny" and floor:
-        return Verdict("ask", f"floor: {floor}", permission_class)
+        return Verdict("ask", f"{_FLOOR}{floor}", permission_class)
     if permission == "ask" and policy.auto and policy.sandbox and policy.trusted:
         return Verdict("allow", f"{AUTO_RULE} in a sandbox ({rule})", permission_class)
     return Verdict(permission, rule, permission_class)
@@ -222,114 +214,40 @@ def _row(permission_class: PermissionClass, argv: tuple[str, ...] | None, policy
     rows: tuple[PermissionClass, ...] = (permission_class,)
     if permission_class in {"network", "write"}:
         rows = (permission_class, "run")
-    elif permission_class == "git" and argv and _subcommand(argv) in GIT_NETWORK:
+    elif permission_class == "git" and argv and subcommand(argv) in GIT_NETWORK:
         rows = ("git", "network")
     row = max(rows, key=lambda name: _STRICTNESS[policy.table[name]])
     return policy.table[row], f"table: {row} = {policy.table[row]}"
 
 
-# ------------------------------------------------------------------ reading a request
-
-
-def _analysed(request: PolicyRequest) -> tuple[tuple[str, ...] | None, Found]:
-    """Return the argv (None: a shell is needed) and what would be started; raises `MalformedError`."""
-    if request.command is not None and request.argv is not None:
-        raise MalformedError("both a text and an argv")
-    if request.command is not None:
-        return _analysed_text(request.command, as_shell=request.tool == "run_shell")
-    argv = request.argv
-    if not isinstance(argv, list | tuple) or not all(isinstance(word, str) for word in argv):
-        raise MalformedError("argv is not a list of strings")
-    if request.tool == "run_shell":
-        raise MalformedError("a shell takes a text")
-    argv = tuple(argv)
-    _check_argv(argv)
-    return argv, search_argv(argv)
-
-
-def _analysed_text(text: str, *, as_shell: bool) -> tuple[tuple[str, ...] | None, Found]:
-    check_text(text)
-    if not text.strip(" \t\n"):
-        raise MalformedError("the command is empty")
-    if as_shell or needs_shell(text):
-        return None, search_text(text)
-    argv = split(text)
-    _check_argv(argv)
-    return argv, search_argv(argv)
-
-
-def _check_argv(argv: tuple[str, ...]) -> None:
-    if not argv or not argv[0]:
-        raise MalformedError("the name of the program is empty")
-    if len(argv) > MAX_WORDS:
-        raise MalformedError(f"more than {MAX_WORDS} words")
-    check_text(" ".join(argv))
-
-
-_ENV_PRINTS = frozenset({"-", "-i", "-0", "--ignore-environment", "--null"})
-
-
-def classify(argv: tuple[str, ...] | list[str]) -> PermissionClass:
-    """Return the class of a program by its base name and, for installers, its sub-command."""
-    name = base_name(argv[0]) if argv else ""
-    found = CLASSES.get(name, "run")
-    if name == "env" and all(word in _ENV_PRINTS or ASSIGNMENT.match(word) for word in argv[1:]):
-        return "run"  # it starts nothing
-    if name == "sed" and any(re.match(r"-[A-Za-z]*i|--in-place", word) for word in argv[1:]):
-        return "write"
-    if NETWORK_SUBCOMMANDS.get(name, frozenset()) & set(_subcommands(argv)):
-        return "network"
-    return found
-
-
 def needs_network(request: PolicyRequest) -> bool:
     """Whether a command is one that its class says is for the network. A text for a shell never is."""
     try:
-        argv = _analysed(request)[0]
+        argv = analysed(request)[0]
     except MalformedError:
         return False
     return argv is not None and (
-        classify(argv) == "network" or (classify(argv) == "git" and _subcommand(argv) in GIT_NETWORK)
+        classify(argv) == "network" or (classify(argv) == "git" and subcommand(argv) in GIT_NETWORK)
     )
-
-
-def _subcommand(argv: tuple[str, ...]) -> str:
-    words = without_git_options(tuple(map(Word, argv)))
-    return words[1].text if len(words) > 1 else ""
-
-
-def _subcommands(argv: tuple[str, ...] | list[str]) -> Iterator[str]:
-    """Yield what may be the sub-command: the first word without a dash, and the words behind options before it."""
-    after_option = False
-    for word in argv[1:]:
-        if not word.startswith(("-", "+")):
-            yield word
-            if not after_option:
-                return
-        after_option = word.startswith("-")
 
 
 # ------------------------------------------------------------------ patterns
 
 
-@lru_cache(maxsize=256)
-def _pattern_words(pattern: str) -> tuple[str, ...]:
-    return split(pattern)
+def _patterns(policy: Policy) -> tuple[str, ...]:
+    """Every allow pattern, those of `--allow` first."""
+    return policy.unsandboxed + policy.allow
 
 
-def _allowed(argv: tuple[str, ...], patterns: tuple[str, ...]) -> str:
-    """Return the first allow pattern that matches, "" if none does."""
-    for pattern in patterns:
-        words = _pattern_words(pattern)
-        options = OPTIONS.get(words)
-        if argv == words or (options and argv[: len(words)] == words and options.accept(argv[len(words) :])):
-            return pattern
+def _off(pattern: str, policy: Policy) -> str:
+    """The floor that keeps an allow pattern from holding now, "" when none does."""
+    options = options_of(pattern)
+    if not policy.trusted and pattern != "ls":
+        return "the folder is not trusted"
+    runs_code = options is None or options.runs_code
+    if runs_code and policy.unseen_edits and not policy.sandbox and pattern not in policy.unsandboxed:
+        return "code nobody saw, and no sandbox"
     return ""
-
-
-def _runs_code(pattern: str) -> bool:
-    options = OPTIONS.get(_pattern_words(pattern))
-    return options is None or options.runs_code
 
 
 def _denied(words: tuple[str, ...], command: Command) -> bool | None:
@@ -344,146 +262,10 @@ def _denied(words: tuple[str, ...], command: Command) -> bool | None:
     return len(command) >= len(words)
 
 
-# ------------------------------------------------------------------ floors
-
-_INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5") | {chr(c) for c in range(0x180B, 0x1810)}
-_PROTECTED = frozenset({".git", ".tui_agent", "git~1"})
-_KEPT = _PROTECTED | {".ssh"}
-"""Names below which no command writes unasked."""
-_HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
-
-
-def _hidden(text: str) -> bool:
-    """Say whether a character is invisible, changes the order of others or looks like a blank that it is not."""
-    return not text.isascii() and any(
-        char in _INVISIBLE
-        or unicodedata.category(char) in {"Cf", "Cn", "Co", "Zl", "Zp"}
-        or (unicodedata.category(char) == "Zs" and char != " ")
-        or "\ufe00" <= char <= "\ufe0f"
-        or "\U000e0100" <= char <= "\U000e01ef"
-        for char in text
-    )
-
-
-def _floors(text: str, found: Found) -> Iterator[str]:
-    """Yield the reasons why a command is never automatic."""
-    if _hidden(text):
-        yield "hidden characters"
-    names = [base_name(command[0].text) for command in found.commands]
-    for name in names:
-        if name in PRIVILEGE:
-            yield name
-    for name, command in zip(names, found.commands, strict=True):
-        if name == "rm" and _removes_too_much(command):
-            yield "recursive delete of a root, a parent, home or .git"
-    writes = not _HARMLESS_TARGETS.issuperset(found.targets) or any(map(_writes, names, found.commands))
-    if writes and any(_names_protected(word) for word in found.words):
-        yield "writing under .git, .tui_agent or .ssh"
-    if DOWNLOADERS.intersection(names) and (found.unseen_program or any(map(_reads_program, names, found.commands))):
-        yield "a download and an interpreter"
-    if found.fork_bomb:
-        yield "a function that calls itself"
-
-
-def _writes(name: str, command: Command) -> bool:
-    words = [word.text for word in command]
-    if name == "git":
-        return any(word.startswith("--output") for word in words)
-    return name in WRITERS or classify(words) == "write"
-
-
-def _reads_program(name: str, command: Command) -> bool:
-    """Say whether an interpreter reads its program from input, or is given one that is made at run time."""
-    words = command[1:]
-    return interprets(name) and (
-        all(word.text.startswith("-") for word in words)
-        or any(word.text in {"-", "/dev/stdin"} or not word.fixed for word in words)
-    )
-
-
-def _names_protected(word: str) -> bool:
-    """Say whether a word of a command names a protected folder, also as `of=.git/x` or `-t.git`."""
-    return any(_is_protected(re.sub(r"^-[A-Za-z]", "", part)) for part in re.split(r"[/=:]", word))
-
-
-def _folded(part: str) -> str:
-    """Return a part of a path as the most forgiving file system reads it."""
-    visible = "".join(char for char in unicodedata.normalize("NFKC", part) if not _hidden(char))
-    return visible.casefold().rstrip(" .")
-
-
-def _is_protected(part: str) -> bool:
-    """Say whether a part of a path is, or may match as a glob, a protected name."""
-    folded = _folded(part)
-    if folded in _KEPT:
+def _may_start(words: tuple[str, ...], command: Command) -> bool:
+    """Say whether a program that starts others is given the words of a deny pattern; git, whether it may be an alias."""
+    argv = tuple(word.text for word in command)
+    if base_name(argv[0]) == "git" and subcommand(argv) not in GIT_KNOWN | GIT_NETWORK | {""}:
         return True
-    if not folded.startswith(".") or not re.search(r"[*?\[{]", folded):
-        return False
-    return "{" in folded or len(folded) > 64 or any(fnmatch.fnmatchcase(name, folded) for name in _KEPT)
-
-
-def _removes_too_much(command: Command) -> bool:
-    """Judge `rm`: recursive, and a target that is or may be more than something inside the workspace."""
-    recursive = options = False
-    targets: list[Word] = []
-    options = True
-    for word in command[1:]:
-        if options and word.text == "--":
-            options = False
-        elif options and word.text.startswith("-") and word.text != "-":
-            long = word.text.startswith("--")
-            recursive = recursive or ("--recursive".startswith(word.text) if long else "r" in word.text.casefold())
-        else:
-            targets.append(word)
-    return recursive and (not targets or any(map(_too_much, targets)))  # without targets they come from xargs
-
-
-def _too_much(target: Word) -> bool:
-    text = target.text
-    if text.startswith(("~", "$")) or "{}" in text or (not target.fixed and re.search(r"[$`{(]", text)):
-        return True
-    path = text.rstrip("*") or "."
-    parts = path.split("/")
-    normal = posixpath.normpath(path)
-    shallow = path.startswith("/") and len([part for part in normal.split("/") if part]) <= 2
-    return normal == "." or ".." in parts or shallow or any(map(_is_protected, parts))
-
-
-# ------------------------------------------------------------------ "always"
-
-
-@dataclass(frozen=True, slots=True)
-class AlwaysRule:
-    """The allow pattern that "always" would save, one command it matches and one it does not."""
-
-    pattern: str
-    matches: str
-    refuses: str
-
-
-def always_rule(request: PolicyRequest) -> AlwaysRule | None:
-    """Return the rule that "always" may offer for a request, None if it must be asked each time.
-
-    There is none for shell text, wrappers, interpreters, package managers, network, programs that
-    write, paths as programs, and commands with a floor.
-    """
-    if request.tool != "run_command" or request.floors:
-        return None
-    try:
-        argv, found = _analysed(request)
-    except MalformedError:
-        return None
-    if argv is None or any("\n" in word for word in argv) or next(_floors(" ".join(argv), found), ""):
-        return None
-    for words, options in OPTIONS.items():
-        if argv[: len(words)] == words and options.accept(argv[len(words) :]):
-            return AlwaysRule(" ".join(words), shlex.join(argv), options.refused)
-    name = base_name(argv[0])
-    if name == "git" and (argv[1:2] != (_subcommand(argv),) or argv[1] in GIT_NETWORK):
-        return None  # options before the sub-command name programs and other folders
-    if classify(argv) not in {"run", "git"} or "/" in argv[0]:
-        return None
-    if name in PACKAGE_MANAGERS | AWKS | {"env"} or interprets(name):
-        return None
-    pattern = shlex.join(argv)
-    return AlwaysRule(pattern, pattern, f"{pattern} --other")
+    parts = [base_name(part) for part in given(argv)]
+    return any(tuple(parts[at : at + len(words)]) == words for at in range(len(parts)))

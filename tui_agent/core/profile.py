@@ -7,7 +7,7 @@ Nothing is defaulted that would end up in a request (`generation` is sent as it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from tui_agent.core.types import ConfigError, Usage
@@ -15,6 +15,10 @@ from tui_agent.core.types import ConfigError, Usage
 Wire: TypeAlias = Literal["openai-chat", "anthropic", "ollama-native", "scripted"]
 Effort: TypeAlias = Literal["off", "low", "medium", "high"]
 ProtocolName: TypeAlias = Literal["auto", "native", "json", "verbs"]
+
+
+ANSWER_LENGTHS = ("max_tokens", "max_completion_tokens", "num_predict")
+"""The names under which `generation` says how long an answer may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """USD per million tokens. A missing rate counts as 0; a profile without pricing has unknown cost."""
+    """USD per million tokens. A missing rate counts as 0; without both `input` and `output` there is no pricing: unknown cost."""
 
     input: float = 0.0
     cached_input: float = 0.0
@@ -78,6 +82,18 @@ class Profile:
     start: str = ""
     timeouts: Timeouts = field(default_factory=Timeouts)
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def answering(self, model: str | None, pricing: Pricing | None = None) -> Profile:
+        """The profile with this model of its server.
+
+        What the profile says of the model that it names (prices, window, images) says nothing of another: that is
+        unknown then. `pricing` are the prices that the server tells; those of the profile count before them. A profile
+        without a model says what it says of all.
+        """
+        if model == self.model or self.model is None:
+            return replace(self, model=model, pricing=self.pricing or pricing)
+        free = self.local and self.pricing is None  # one with prices leads on to somebody who is paid
+        return replace(self, model=model, pricing=pricing, window=None, images=None, local=free)
 
 
 @dataclass(frozen=True, slots=True)

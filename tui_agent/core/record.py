@@ -1,4 +1,4 @@
-"""The log of one run and the history that grows with it."""
+"""The log of one run and what is sent of it."""
 
 from __future__ import annotations
 
@@ -6,35 +6,39 @@ from typing import TypeVar
 
 from tui_agent.core import events as ev
 from tui_agent.core.endings import StopReason
-from tui_agent.core.fold import message_of
 from tui_agent.core.guards import CheckState, Denied
 from tui_agent.core.log import Log, is_durable
-from tui_agent.core.types import Message, Outcome, ToolCall
+from tui_agent.core.sent import Sent
+from tui_agent.core.types import Outcome, ToolCall
 
 D = TypeVar("D", bound=ev.Durable)
 
 
 class Record:
-    """Everything durable of a run goes through `note`: into the log first, then into the history.
+    """Everything durable of a run goes through `note` into the log; what is sent is a function of that.
 
     `open` holds the calls that wait for their answer. `check` is how the person's check stands after the last
     edit, `step` the number of the current model call.
+    `apart`: only the question that is answered apart is sent.
     """
 
-    def __init__(self, log: Log, history: list[Message]) -> None:
+    def __init__(self, log: Log, *, apart: bool = False) -> None:
         self.log = log
-        self.messages = history
+        self._sent = Sent(log.events, apart=apart)
         self.open: dict[str, ToolCall] = {}
         self.check: CheckState = "none"
         self.step = 0
         self.ended = False
 
+    @property
+    def sent(self) -> Sent:
+        """What the next request holds; the person may change it while a run goes on."""
+        self._sent.catch_up(self.log.events)
+        return self._sent
+
     def note(self, event: D) -> D:
-        """Record a durable event and what it adds to the history."""
+        """Record a durable event."""
         self.log.append(event)
-        message = message_of(event)
-        if message is not None:
-            self.messages.append(message)
         if isinstance(event, ev.ToolDone):
             self.open.pop(event.call.id, None)
         return event

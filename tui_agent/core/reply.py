@@ -11,10 +11,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
+from tui_agent.core.late import late
+from tui_agent.core.secrets import Secrets
 from tui_agent.core.types import (
     CallDelta,
     Delta,
@@ -32,24 +34,58 @@ from tui_agent.core.types import (
 
 MAX_CALLS = 32
 MAX_DEPTH = 64
+EVENT_DEPTH = MAX_DEPTH + 8
+"""Levels of one event: arguments at their deepest, with what a format puts around them."""
 MAX_ARGUMENTS = 4 * 1024 * 1024
 """Characters of arguments, all calls of a reply together."""
 MAX_EXTRAS = 1024 * 1024
 """Characters of provider data that is kept for the next request."""
 
 _USABLE_ID = re.compile(r"[A-Za-z0-9_.:|+=-]{1,128}")
-_NO_TOOLS = re.compile(
-    r"does not support (tools|tool use|function)|tool choice requires|tool-call-parser|tools? (is|are) not supported",
+_ASKED = re.compile(r"this reply asked for (\d+) calls")
+_TOOL_USE = r"(?:tools?|functions?)(?:[ _](?:use|choice|calls?|calling))?"
+_NO_TOOLS = late(
+    rf"(?:(?:does|do|can)(?: not|n.t)|cannot|not able to) support[^.]{{0,20}}\b{_TOOL_USE}\b"
+    rf"|\b{_TOOL_USE}[`'\"]*\s+(?:is|are)(?: not|n.t) (?:currently |yet |presently )?(?:supported|enabled|available|allowed)"
+    rf"|\bno endpoints?\b[^.]{{0,30}} support {_TOOL_USE}\b"
+    r"|tool choice requires|tool-call-parser|\btools?\b.{0,20} requires? --jinja"
+    r"|(?:unrecognized|unknown|unsupported|unexpected|not permitted)[^.]{0,60}\btools\b"
+    r"|\btools\b[^.]{0,60}(?:extra inputs are not permitted|extra fields not permitted|unrecognized|unexpected)",
     re.IGNORECASE,
 )
 
 
 def refuses_tools(error: ProviderError | None) -> bool:
     """Whether a refused request says that this server or model cannot take native tool calls."""
-    return error is not None and error.kind == "bad_request" and _NO_TOOLS.search(error.message) is not None
+    return error is not None and error.kind in {"bad_request", "server"} and _NO_TOOLS.search(error.message) is not None
 
 
 # ------------------------------------------------------------------ strict JSON
+
+
+class TooDeepError(ValueError):
+    """JSON that is nested deeper than anything needs; what walks through it would not come back."""
+
+
+def bounded_json(text: str) -> Json:
+    """Read JSON of at most `EVENT_DEPTH` levels, leniently in everything else.
+
+    Raises:
+        TooDeepError: it has more.
+        ValueError: it is no JSON.
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise TooDeepError from None
+    return bounded(value, text)
+
+
+def bounded(value: Json, text: str) -> Json:
+    """The value of this JSON text. Raises `TooDeepError` when it has more than `EVENT_DEPTH` levels."""
+    if text.count("{") + text.count("[") > EVENT_DEPTH and _deeper_than(value, EVENT_DEPTH):
+        raise TooDeepError
+    return value
 
 
 def strict_json(text: str) -> Json:
@@ -232,6 +268,12 @@ class ReplyBuilder:
         )
 
 
+def over_the_limit(calls: Sequence[ToolCall]) -> int:
+    """How many more calls a reply held than were taken, as the error of its last call says."""
+    said = _ASKED.match(calls[-1].error or "") if calls else None
+    return int(said[1]) - MAX_CALLS if said else 0
+
+
 def identified(reply: Reply, known_ids: Collection[str]) -> Reply:
     """The reply with an id for each call that has none (it was read from text): one that the session does not hold."""
     taken, calls = {*known_ids, *(call.id for call in reply.calls)}, []
@@ -239,6 +281,17 @@ def identified(reply: Reply, known_ids: Collection[str]) -> Reply:
         calls.append(call if call.id else replace(call, id=_unique_id("", taken)))
         taken.add(calls[-1].id)
     return replace(reply, calls=tuple(calls))
+
+
+def masked(reply: Reply, hidden: Secrets) -> Reply:
+    """The reply, read to its end, without any text of `hidden`: an escape can spell one that no stream shows."""
+    calls = []
+    for call in reply.calls:
+        arguments = hidden.hide_in(call.arguments)
+        raw = call.raw if arguments == call.arguments else ""
+        calls.append(replace(call, name=hidden.hide(call.name), arguments=arguments, raw=raw))
+    text, reasoning, refusal = map(hidden.hide, (reply.text, reply.reasoning, reply.refusal))
+    return replace(reply, text=text, reasoning=reasoning, refusal=refusal, calls=tuple(calls))
 
 
 def collect(deltas: Iterable[Delta], known_ids: Collection[str] = ()) -> Reply:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
@@ -32,6 +33,16 @@ CHECKPOINT_SECONDS = 2.0
 R = TypeVar("R")
 
 
+async def ended(work: asyncio.Future[R]) -> None:
+    """Wait until something has ended. Cancelling the wait does nothing: what was done has to be recorded first.
+
+    Use it for what ends soon by itself, or was told to end.
+    """
+    while not work.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({work})
+
+
 class Stage(Generic[R]):
     """A piece of work that talks while it runs: its output through one bounded queue, its result at the end."""
 
@@ -55,8 +66,8 @@ class Stage(Generic[R]):
         self._task.cancel()
 
     async def settle(self) -> R | None:
-        """Wait for the end; None when the work was cancelled."""
-        await asyncio.wait({self._task})
+        """Wait for the end, however often that is cancelled meanwhile; None when the work was cancelled."""
+        await ended(self._task)
         return None if self._task.cancelled() else self._task.result()
 
 
@@ -113,5 +124,9 @@ async def stream_reply(
                     names[key] = name or names.get(key, "")
                     sizes[key] += len(piece)
                     yield ev.ArgumentsDelta(names[key], sizes[key])
+                case RetryTick(seconds=0.0, error=error, whole=0.0):
+                    yield ev.Notice(error.message)
+                case RetryTick(attempt, 0.0, tries=tries):
+                    yield ev.Phase("waiting", f"try {attempt + 1} of {tries}")
                 case ReasoningDelta() | RetryTick():
                     yield delta

@@ -1,8 +1,8 @@
 """The values that cross every border of the product.
 
 Everything here is frozen and knows nobody: no file, no terminal, no network. What a model said is a `Message`, what it
-wants is a `ToolCall`, what the person sees and answers is an `ApprovalRequest` and a `Decision`, what an effect really
-did is a `Receipt`. Events (what the log keeps) live in `core.events`.
+wants is a `ToolCall`, what the person sees and answers is an `ApprovalRequest` and a `Decision`. What an effect really
+did is in `core.receipt`, events (what the log keeps) live in `core.events`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,22 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol, TypeAlias
 
+from tui_agent.core.file_state import FileState
+from tui_agent.core.lookup import Lookup, ReadOutput
+from tui_agent.core.receipt import Receipt
+from tui_agent.core.servers import CallServer
+
 Json: TypeAlias = Any
 """A value that `json.loads` can return. Kept as `Any`: recursive aliases hide more errors than they find."""
-
 JsonObject: TypeAlias = Mapping[str, Any]
 
 
 class AgentError(Exception):
     """Root of the few errors of this product; its text is one sentence for the person."""
+
+
+class Forgotten(AgentError):  # noqa: N818 - what happened
+    """An MCP server does not know this conversation any more, so that it did nothing of what it was asked."""
 
 
 class ConfigError(AgentError):
@@ -32,8 +40,7 @@ class ConfigError(AgentError):
 class ToolCall:
     """One action that a model asked for, independent of the protocol it was written in.
 
-    `arguments` is None when they could not be parsed; then `error` says why and the call
-    is answered but never run. `raw` keeps the argument text exactly as it was received.
+    `arguments` is None when they could not be parsed: `error` says why, the call is never run. `raw` is their exact text.
     """
 
     id: str
@@ -193,11 +200,17 @@ class ReplyEnd:
 
 @dataclass(frozen=True, slots=True)
 class RetryTick:
-    """Seconds left until the provider tries again (before the first delta only)."""
+    """Seconds left until the provider tries again (before the first delta only).
+
+    0: it tries now. `attempt` is the try that failed, of `tries` in all; `whole` is how long the wait was when it began,
+    0 when there is none: the same is sent at once without the setting that the server refused and that `error` names.
+    """
 
     attempt: int
     seconds: float
     error: ProviderError
+    tries: int = 0
+    whole: float = 0.0
 
 
 Delta: TypeAlias = TextDelta | ReasoningDelta | RefusalDelta | CallDelta | RetryTick | ReplyEnd
@@ -231,13 +244,15 @@ class ToolSpec:
 class Request:
     """One model call: system text, history and offered tools, all provider-neutral.
 
-    `schema` is the JSON Schema that the text of the reply must follow, for servers that can constrain it.
+    `schema` is the JSON Schema that the text of the reply must follow, for servers that can constrain it. `answer`: how
+    many tokens the window leaves for the reply, None unknown.
     """
 
     system: str
     messages: History
     tools: tuple[ToolSpec, ...] = ()
     schema: JsonObject | None = None
+    answer: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,13 +300,14 @@ class SearchText:
 class WriteBytes:
     """Replace the whole file at `path` (relative to the workspace) by `new`; None deletes it.
 
-    `base` holds the bytes that the preview was made from, None when the file does not exist;
-    the file must still hold them when the answer comes.
+    `base` holds the bytes that the preview was made from, None when the file does not exist, `at` is what else was
+    there, None where nobody looked; the file must still be like that when the answer comes.
     """
 
     path: str
     base: bytes | None
     new: bytes | None
+    at: FileState | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +333,11 @@ class SetPlan:
     items: tuple[tuple[str, str], ...]
 
 
-Effect: TypeAlias = ReadFile | ListFiles | SearchText | WriteBytes | RunArgv | RunScript | SetPlan
+Effect: TypeAlias = (
+    ReadFile | ListFiles | SearchText | WriteBytes | RunArgv | RunScript | SetPlan | Lookup | ReadOutput | CallServer
+)
+Act: TypeAlias = WriteBytes | RunArgv | RunScript | CallServer
+"""An effect that does more than look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,25 +351,33 @@ class PolicyRequest:
     path: str | None = None
     floors: tuple[str, ...] = ()
     """Reasons found by the mechanism (a secret name, a hard link) why the answer is at least ask."""
+    careful: str = ""
+    """Why only a rule for exactly this file may allow that it is written (it is executed, or read as instructions)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the policy says, and the rule that said it, in words a person can look up."""
+    """What the policy says, and the rule that said it, in words a person can look up.
+
+    `instead`: beside the denial of a command, the commands that need no approval, sorted. `missed`: beside "ask", which
+    allow pattern comes near and why it does not hold, or what mode AUTO does not cover.
+    """
 
     permission: Permission
     rule: str
     permission_class: PermissionClass
+    instead: tuple[str, ...] = ()
+    missed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
     """One prepared action: what is shown, what is hashed and what is executed are this object.
 
-    `id` is unique in the session. `summary` is one line ("edit  src/a.py  +2 -1"), not yet
-    sanitised. `depends_on` names the ids of earlier requests of the batch whose result the
-    preview was computed on; when one of them is not applied, this one is not executed. `reason` is
-    the model's, `caution` the product's word about the file ("agents read this file as instructions").
+    `id` is unique in the session. `summary` is one line ("edit  src/a.py  +2 -1"), not yet sanitised. `depends_on` names
+    the ids of earlier requests of the batch whose result the preview was computed on; when one of them is not applied,
+    this one is not executed. `reason` is the model's, `caution` the product's ("agents read this file as instructions"),
+    `missed` says why a rule that was accepted does not spare this question.
     """
 
     id: str
@@ -360,8 +388,9 @@ class ApprovalRequest:
     reason: str = ""
     depends_on: tuple[str, ...] = ()
     caution: str = ""
+    missed: str = ""
     where: str = ""
-    """The sandbox that a command will run in, in words; "" for none."""
+    """Where a command will run, in words ("sandbox bwrap", "not sandboxed"); "" for what runs nothing."""
 
 
 Answer: TypeAlias = Literal["yes", "no", "skip", "stop"]
@@ -385,75 +414,24 @@ class Decision:
 
 Ask: TypeAlias = Callable[[tuple[ApprovalRequest, ...]], Awaitable[tuple[Decision, ...]]]
 
-
 OWN_COMMAND = "you"
 """Stands in place of a tool's name where a command is the person's own."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """One file that a command changed: sha256 hex before and after, None where no file was or is.
-
-    "" stands for unknown bytes: nobody had read them before the command ran. "git:" and the name of
-    an object stand for bytes that were clean in git.
-    """
-
-    path: str
-    before: str | None
-    after: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What one effect really did. Hashes are sha256 hex, None where no file was or is; `duration` in seconds.
-
-    `by` says who approved: a key, the rule or the flag that allowed it.
-    """
-
-    id: str
-    call_id: str
-    tool: str
-    arguments: JsonObject
-    path: str | None = None
-    before: str | None = None
-    after: str | None = None
-    exit_code: int | None = None
-    duration: float = 0.0
-    by: str = ""
-    added: int = 0
-    removed: int = 0
-    changed: tuple[FileChange, ...] = ()
-    """Files that a command changed; `path`, `before` and `after` are for the file tools."""
-    sandbox: str = ""
-    """How a command was confined: bwrap, landlock or none."""
-
-    @property
-    def touched(self) -> tuple[str, ...]:
-        """The files whose bytes this effect changed, by a file tool or by a command."""
-        if self.path is not None:
-            return (self.path,) if self.before != self.after else ()
-        return tuple(change.path for change in self.changed)
-
-    @property
-    def unseen(self) -> bool:
-        """Whether it left bytes in the workspace that no person saw: an edit by flag or rule, or what a command wrote.
-
-        What a command of an allow pattern writes (a test's own files) comes from code that was seen or counted before.
-        """
-        if not self.touched:
-            return False
-        return self.by != "key" if self.path is not None else not self.by.startswith("allow pattern")
+BACKGROUND = "background"
+"""Stands there where a command has ended that was sent to the background; its call was answered then."""
 
 
 OutcomeStatus: TypeAlias = Literal["applied", "refused", "error"]
+
+DRY_RUN = "dry run"
+"""The note of an action that was only shown, as the person wanted it: nothing failed, and nothing was refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The end of one action: `text` is exactly what the model is told.
 
-    `refused`: a rule or a person said no. `error`: the world said no. `note` is a short result
-    for the transcript ("7 hits", "exit 1"). `invalid`: the call itself was malformed, nothing was tried.
+    `refused`: a rule or a person said no. `error`: the world said no. `note` is a short result for the eye ("7 hits").
+    `invalid`: the call itself was malformed, nothing was tried.
     """
 
     status: OutcomeStatus

@@ -6,8 +6,9 @@ not see as `opaque`. It is used to find denied and dangerous commands, never to 
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tui_agent.core.shell import (
@@ -31,7 +32,16 @@ def base_name(program: str) -> str:
 SHELLS = frozenset({
     "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "pwsh", "powershell",
 })  # fmt: skip
-PRIVILEGE = frozenset({"sudo", "doas", "su", "pkexec", "runuser"})
+
+
+def shell_text(argv: Sequence[str]) -> str | None:
+    """The script of an argv that is just `sh -c SCRIPT`, None for any other."""
+    if len(argv) == 3 and base_name(argv[0]) in SHELLS and re.fullmatch(r"-[a-z]*c", argv[1]):
+        return argv[2]
+    return None
+
+
+PRIVILEGE = frozenset({"sudo", "sudoedit", "doas", "su", "pkexec", "runuser", "run0"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +84,7 @@ WRAPPERS: dict[str, Wrapper] = {
     "taskset": _wrapper(skip=1),
     "chrt": _wrapper("-T -P -D", skip=1),
     "xargs": _wrapper(
-        "-a -d -E -I -J -L -n -P -R -S -s --arg-file --delimiter --max-lines --max-args --max-procs --max-chars"
-        " --process-slot-var"
+        "-a -d -E -I -J -L -n -P -R -S -s --arg-file --delimiter --max-args --max-procs --max-chars --process-slot-var"
     ),
     "watch": _wrapper("-n -q --interval --equexit", inner="text"),
     "script": _wrapper(
@@ -85,6 +94,7 @@ WRAPPERS: dict[str, Wrapper] = {
     ),
     "command": _wrapper(inert="-v -V"),
     "builtin": _wrapper(),
+    "coproc": _wrapper(),
     "exec": _wrapper("-a"),
     "eval": _wrapper(inner="text"),
     "trap": _wrapper(inner="text"),
@@ -111,12 +121,62 @@ WRAPPERS: dict[str, Wrapper] = {
     "busybox": _wrapper(),
     "toybox": _wrapper(),
     "find": _wrapper(),  # has its own reader below
+    "prlimit": _wrapper("-p --pid -o --output"),
+    "setpriv": _wrapper(
+        "--ambient-caps --inh-caps --bounding-set --ruid --euid --rgid --egid --reuid --regid --groups --securebits"
+        " --pdeathsig --selinux-label --apparmor-profile"
+    ),
+    "setarch": _wrapper(skip=1),
+    "fakeroot": _wrapper("-l -s -i -b --lib --faked"),
+    "choom": _wrapper("-n -p --adjust --pid"),
+    "systemd-run": _wrapper(
+        "-u -p -E -H -M --unit --property --setenv --host --machine --slice --description --uid --gid --nice"
+        " --working-directory --service-type"
+    ),
+    "unbuffer": _wrapper(),
+    "chronic": _wrapper(),
+    "sg": _wrapper(scripts="-c", inner="text", skip=1),
+    "capsh": _wrapper(scripts="-c", inner="none"),
+    "sem": _wrapper("-j --jobs --id", inner="text"),
+    # words of zsh and fish before a command
+    **dict.fromkeys(("noglob", "nocorrect", "-", "and", "or", "not", "begin"), _wrapper()),
 }
 _FIND_EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_GIT_SCRIPTS = {
+    "rebase": ("-x", "--exec"),
+    "difftool": ("-x", "--extcmd"),
+    "grep": ("-O", "--open-files-in-pager"),
+    "filter-branch": tuple(
+        f"--{name}-filter" for name in ("env", "tree", "index", "parent", "msg", "commit", "tag-name")
+    ),
+}
+"""Options of git's sub-commands whose value is shell text."""
 _SHELL_VALUES = frozenset({"--rcfile", "--init-file"})
 
-GIT_VALUES = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source"})
+GIT_VALUES = frozenset({
+    "-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source", "--super-prefix",
+    "--shallow-file",
+})  # fmt: skip
 """Global options of git that take the next word."""
+
+
+_GIT_HARMLESS = re.compile(
+    r"(user|color|column|advice|diff\.(context|renames|algorithm)|core\.(quotepath|abbrev|autocrlf)|init|log|safe)\b.*"
+    r"|commit\.gpgsign=(false|0|no|off)",
+    re.IGNORECASE,
+)
+"""Settings after `-c` that name no program and lead to no other settings."""
+_TELLING = re.compile(
+    r"(BASH_ENV|ENV|LD_\w+|DYLD_\w+|PATH|SHELL|SHELLOPTS|PS[0-4]|PROMPT_COMMAND|PAGER|MANPAGER|LESSOPEN|EDITOR|VISUAL"
+    r"|PYTHONSTARTUP|PERL5OPT|RUBYOPT|NODE_OPTIONS|MAKEFLAGS|RUSTC\w*"
+    r"|GIT_(CONFIG\w*|SSH\w*|EXTERNAL_DIFF|\w*EDITOR|PAGER|ASKPASS|EXEC_PATH|PROXY_COMMAND|DIR))\+?=.*",
+    re.DOTALL,
+)
+"""Variables that make a program start another one, or run other code, than its command line shows."""
+_EVALUATED = re.compile(r"\[[^\]]*(\$\(|`)|@P\}")
+"""What a shell evaluates although it is quoted: the subscript of a name, a value expanded like a prompt."""
+_TAKE_COMMANDS = frozenset({"enable", "bind", "mapfile", "readarray", "complete", "compgen", "fc", "hash"})
+"""Builtins of shells that can be given a command, or a file with one, by an option."""
 
 
 def without_git_options(command: Command) -> Command:
@@ -127,6 +187,16 @@ def without_git_options(command: Command) -> Command:
     while at < len(command) and command[at].text.startswith("-"):
         at += 2 if command[at].text in GIT_VALUES else 1
     return (command[0], *command[at:])
+
+
+def _git_settings(command: Command) -> Iterator[str]:
+    """The settings that git's global options give; of those that lead to others, their option."""
+    words = [word.text for word in command[: len(command) - len(without_git_options(command)) + 1]]
+    for at, word in enumerate(words):
+        if word == "-c" and at + 1 < len(words):
+            yield words[at + 1]
+        elif word.startswith(("-c", "--config-env", "--exec-path=")) and word != "-c":
+            yield word.removeprefix("-c")
 
 
 # ------------------------------------------------------------------ the search
@@ -151,7 +221,9 @@ def search_text(text: str) -> Found:
     """
     search = _Search()
     search.script(lex(text), 0)
-    return search.found
+    if _EVALUATED.search(text):
+        search.found.hide("a text that a shell evaluates again")
+    return _told_by_variables(search.found)
 
 
 def search_argv(argv: Sequence[str]) -> Found:
@@ -159,7 +231,13 @@ def search_argv(argv: Sequence[str]) -> Found:
     search = _Search()
     search.found.words += argv
     search.command(tuple(map(Word, argv)), 0)
-    return search.found
+    return _told_by_variables(search.found)
+
+
+def _told_by_variables(found: Found) -> Found:
+    if any(_TELLING.fullmatch(word) for word in found.words):
+        found.hide("a variable that may name a program")
+    return found
 
 
 class _Search:
@@ -174,6 +252,7 @@ class _Search:
         found = self.found
         found.words += script.words
         found.targets += script.targets
+        found.heredocs += script.heredocs
         found.fork_bomb = found.fork_bomb or script.fork_bomb
         found.hide(script.opaque)
         before = len(found.commands)
@@ -218,8 +297,19 @@ class _Search:
         elif name == "git":
             if any(word.text.casefold().startswith(("alias.", "-calias.")) for word in command):
                 self.found.hide("a git alias")
+            if any(not _GIT_HARMLESS.fullmatch(setting) for setting in _git_settings(command)):
+                self.found.hide("a setting of git that may name a program")
+            self._git(without_git_options(command), depth + 1)
+        elif name in _TAKE_COMMANDS and any(word.text[:1] == "-" or not word.fixed for word in command[1:]):
+            self.found.hide(f"{name} with an option")
+        elif name == "alias":
+            self.found.hide("an alias")
+            for word in command[1:]:
+                self.text(Word(word.text.partition("=")[2], word.fixed), depth + 1)
         elif name in WRAPPERS:
             self._wrapped(name, command, depth + 1)
+        elif len(command) > 2 and command[1].text == "{":  # `coproc NAME { rm x`
+            self.command(command[2:], depth + 1)
 
     def _shell(self, command: Command, depth: int) -> None:
         """`sh -c TEXT`; without -c the program text is somewhere else."""
@@ -235,6 +325,26 @@ class _Search:
             self.text(command[at], depth)
         else:
             self.unseen("a shell with a script that is not shown")
+
+    def _git(self, command: Command, depth: int) -> None:
+        """The programs and scripts that a sub-command of git is told to start."""
+        words = [word.text for word in command[1:]]
+        if words[:2] == ["bisect", "run"] and command[3:]:
+            self.command(command[3:], depth)
+        elif words[:1] == ["submodule"] and "foreach" in words:
+            rest = command[words.index("foreach") + 2 :]
+            self.text(_joined(tuple(itertools.dropwhile(lambda word: word.text.startswith("-"), rest))), depth)
+        options = _GIT_SCRIPTS.get(words[0] if words else "", ())
+        for at, word in enumerate(command):
+            option, sign, value = word.text.partition("=")
+            if option in options:
+                script = Word(value, word.fixed) if sign else command[at + 1] if at + 1 < len(command) else None
+            elif word.text[:2] in options:
+                script = Word(word.text[2:], word.fixed)
+            else:
+                continue
+            if script:
+                self.text(script, depth)
 
     def _find(self, command: Command, depth: int) -> None:
         inner: list[Word] | None = None

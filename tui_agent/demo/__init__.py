@@ -23,7 +23,9 @@ from tui_agent.providers.scripted import load_script, scripted
 from tui_agent.session import Terms
 
 TASK = "Two tests fail. Find out why and repair slugs.py."
-NOTE = "A recorded model repairs a small project here, for real. Enter sends the task; you approve each change."
+NOTE = (
+    "A recorded model repairs a small project here, for real. {composer.send} sends the task; you approve each change."
+)
 CHECK = (sys.executable, "-m", "unittest")
 PROFILE = Profile("demo", "scripted", "scripted", model="recorded", local=True)
 

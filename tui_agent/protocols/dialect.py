@@ -27,8 +27,9 @@ from tui_agent.core.types import (
 )
 from tui_agent.protocols import json_object, verbs
 from tui_agent.protocols.action import Action, Final, NotExpressible, ParseError, without_id
-from tui_agent.protocols.native import StepDown, calls_of
+from tui_agent.protocols.native import StepDown, calls_of, read_object
 from tui_agent.protocols.prompts import json_observation, json_schema, verbs_observation
+from tui_agent.protocols.prose import WISHES, answer_in
 
 Offered = tuple[ToolSpec, ...]
 
@@ -85,7 +86,8 @@ class Text:
     """A protocol whose actions are the text of a reply.
 
     `system` takes the place of the request's. `parse` reads a reply given the offered tools, `render` writes an
-    action, `observation` frames a result, `schema` constrains the reply where the server can.
+    action, `observation` frames a result, `schema` constrains the reply where the server can. `read`, if there is one,
+    reads more than `parse`: what is not quite in the form is understood, but said again in the form.
     """
 
     system: str
@@ -93,6 +95,7 @@ class Text:
     render: Callable[[Action, Offered], str]
     observation: Callable[[str], str]
     schema: Callable[[Offered], JsonObject | None] = lambda _: None
+    read: Callable[[str, Offered], Action | ParseError] | None = None
 
     def encode(self, request: Request) -> Request:
         """Calls as the model would write them, each followed by its result as a message of the person."""
@@ -143,11 +146,17 @@ class Text:
     def decode(self, reply: Reply, offered: Offered) -> Reply:
         """The reply as one call or a final answer; anything else as a call without a name that says what is wrong.
 
-        Where no tool is offered only words are wanted, in whatever form they come.
+        So is an action that was cut by the length limit. Where no tool is offered only words are wanted, in whatever
+        form they come.
         """
-        if reply.error is not None or reply.finish == "length" or reply.refusal:
+        if reply.error is not None or reply.refusal:
             return replace(reply, calls=())
-        match self.parse(reply.text, offered):
+        if reply.finish == "length":
+            if not reply.text.strip() or answer_in(reply.text) is not None:
+                return replace(reply, calls=())
+            cut = ToolCall("", "", None, "the reply was cut by the length limit", reply.text)
+            return replace(reply, calls=(cut,)) if offered else replace(reply, text="", calls=())
+        match (self.read or self.parse)(reply.text, offered):
             case Final(text):
                 return replace(reply, text=text, calls=())
             case ParseError(kind) if not offered:
@@ -193,6 +202,8 @@ class Speech:
     verbs_system: str
     state: StepDown = field(default_factory=StepDown)
     auto: bool = True
+    withheld: frozenset[str] = frozenset()
+    """Tools that the text protocols leave out."""
 
     @property
     def name(self) -> Spoken:
@@ -211,21 +222,37 @@ class Speech:
             case "native":
                 return Native()
             case "json":
-                return json_codec(self.json_system)
+                return replace(json_codec(self.json_system), read=read_object)
         return verbs_codec(self.verbs_system)
+
+    def offered(self, tools: Offered) -> Offered:
+        """Those of the tools that may be called in this protocol."""
+        return tools if self.name == "native" else tuple(s for s in tools if s.name not in self.withheld)
 
     def encode(self, request: Request) -> Request:
         """The neutral request as it is sent."""
-        return self.codec.encode(request)
+        return self.codec.encode(replace(request, tools=self.offered(request.tools)))
 
     def decode(self, reply: Reply, offered: Offered) -> Reply:
-        """The reply with its calls."""
-        return self.codec.decode(reply, offered)
+        """The reply with its calls; an answer in plain words as a call without a name that says how it is wanted."""
+        if self.loose(reply, offered) is not None:
+            return replace(reply, calls=(ToolCall("", "", None, WISHES[self.name], reply.text),))
+        return self.codec.decode(reply, self.offered(offered))
+
+    def loose(self, reply: Reply, offered: Offered) -> str | None:
+        """The answer of a reply that has not the form of its protocol; None when it has, or attempts an action."""
+        codec = self.codec
+        whole = reply.finish in {"stop", "unknown", None} and reply.error is None and not reply.refusal
+        if not whole or not offered or not isinstance(codec, Text):
+            return None
+        if not isinstance((codec.read or codec.parse)(reply.text, self.offered(offered)), ParseError):
+            return None
+        return answer_in(reply.text)
 
     def after(self, reply: Reply, offered: Offered) -> tuple[Speech, str]:
         """The next dialect, and why it is another one."""
         if not self.auto or not (offered or refuses_tools(reply.error)):
             return self, ""  # a last reply without tools says nothing about the protocol
-        state = self.state.after(reply, offered)
+        state = self.state.after(reply, self.offered(offered))
         why = state.reason if state.protocol != self.state.protocol else ""
         return replace(self, state=state), why

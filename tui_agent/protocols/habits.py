@@ -14,6 +14,8 @@ _OPENED = re.compile(r"\s*<think(?:ing)?>")
 _ORPHAN = re.compile(r"^</think(?:ing)?>[ \t]*$", re.MULTILINE)
 _MARKDOWN = (".md", ".markdown", ".mdx", ".mdown", ".qmd", ".rmd")
 _MARKDOWN_WORDS = frozenset({"markdown", "md", "mdx"})
+_INDENTED = 3
+"""Blanks that may stand before a fence."""
 
 
 def normalise(reply: str) -> str:
@@ -40,7 +42,7 @@ def without_thoughts(text: str, begins: re.Pattern[str]) -> str | None:
 def fence(line: str) -> str | None:
     """The info word of a code fence ("" for a bare one), None when the line is no fence."""
     ticks = _ticks(line)
-    info = line[ticks:].strip()
+    info = line.lstrip(" ")[ticks:].strip()
     return info if ticks >= 3 and "`" not in info else None
 
 
@@ -62,19 +64,33 @@ def is_wrapped(lines: Sequence[str]) -> bool:
     return len(lines) > 1 and fence(lines[0]) is not None and fence(lines[-1]) == ""
 
 
+def left_open(lines: Sequence[str]) -> int | None:
+    """The line of the fence that no later one of a block closes, None when there is no such fence."""
+    opened, ticks = None, 0
+    for number, line in enumerate(lines):
+        if (info := fence(line)) is None:
+            continue
+        if opened is None:
+            opened, ticks = number, _ticks(line)
+        elif not info and _ticks(line) >= ticks:
+            opened = None
+    return opened
+
+
 def unwrap(lines: Sequence[str], path: str) -> Sequence[str] | None:
     """The lines of a file body without the fence that a model put around it.
 
     A first line that is a fence can be read in two ways: it wraps the body, or the file begins with a code
     block. Where both readings hold, a wrapper is assumed for one block, except in Markdown with the
-    word of another language.
+    word of another language. A last line that is a fence closes one inside of the body, or one around the action.
 
     Returns:
         The lines to write, or None when it cannot be told which reading is meant.
     """
     first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
     if first == len(lines) or (word := fence(lines[first])) is None:
-        return lines
+        opened = left_open(lines)
+        return lines if opened is None or any(line.strip() for line in lines[opened + 1 :]) else None
     rest = lines[first + 1 :]
     last = next((i for i in range(len(rest) - 1, -1, -1) if rest[i].strip()), -1)
     marks = _marks(rest, _ticks(lines[first]))
@@ -98,7 +114,9 @@ def _marks(lines: Sequence[str], ticks: int) -> list[tuple[int, str]]:
 
 
 def _ticks(line: str) -> int:
-    return len(line) - len(line.lstrip("`"))
+    """The backticks that a line begins with; as in Markdown up to three blanks may stand before them."""
+    text = line.lstrip(" ")
+    return len(text) - len(text.lstrip("`")) if len(line) - len(text) <= _INDENTED else 0
 
 
 def _are_blocks(infos: Sequence[str]) -> bool:

@@ -7,16 +7,17 @@ whose whole text is one well-formed call of an offered tool is taken as that cal
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tui_agent.core.reply import parse_arguments, refuses_tools, strict_json
 from tui_agent.core.types import Json, Reply, Spoken, ToolCall, ToolSpec
 from tui_agent.protocols import json_object, verbs
-from tui_agent.protocols.action import ParseError
+from tui_agent.protocols.action import Action, ParseError
 from tui_agent.protocols.fields import check
 from tui_agent.protocols.habits import normalise, without_fence, without_thoughts
+from tui_agent.protocols.prose import answer_in
 
 PATIENCE = 2
 """Malformed replies in a row after which `auto` steps down; less than any sensible `max_invalid`."""
@@ -86,6 +87,17 @@ def _readings(value: Json) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield name, arguments
 
 
+def read_object(text: str, offered: tuple[ToolSpec, ...]) -> Action | ParseError:
+    """A reply of the JSON protocol: as that reads it, else as the call that its text is in another form.
+
+    A model that was stepped down because it writes `{"name": …, "arguments": …}` goes on writing that.
+    """
+    schemas = {spec.name: spec.parameters for spec in offered}
+    read = json_object.parse(text, schemas.keys(), schemas)
+    call = text_call(text, offered) if isinstance(read, ParseError) else None
+    return read if call is None else call
+
+
 @dataclass(frozen=True, slots=True)
 class StepDown:
     """Where `protocol = "auto"` stands: the protocol of the next request and the malformed replies in a row.
@@ -100,7 +112,8 @@ class StepDown:
     def after(self, reply: Reply, offered: tuple[ToolSpec, ...] = ()) -> StepDown:
         """The state behind one more reply: native calls, then JSON, then verbs, never back.
 
-        A failed or cut reply says nothing about the protocol, but for a server that refuses tools.
+        A failed or cut reply says nothing about the protocol, but for a server that refuses tools; nor does an answer
+        in plain words, since a further protocol would not make it another one.
         """
         if self.protocol == "native" and refuses_tools(reply.error):
             return StepDown("json", reason="the server takes no native tool calls")
@@ -108,7 +121,10 @@ class StepDown:
             return self
         if self.protocol == "native" and not reply.calls and calls_of(reply, offered):
             return StepDown("json", reason="the model writes its tool calls as text")
-        if not self._is_malformed(reply, offered):
+        malformed = self._is_malformed(reply, offered)
+        if malformed is None:
+            return self
+        if not malformed:
             return StepDown(self.protocol, 0, self.reason)
         if self.malformed + 1 < PATIENCE or self.protocol == "verbs":
             return StepDown(self.protocol, self.malformed + 1, self.reason)
@@ -116,12 +132,11 @@ class StepDown:
             return StepDown("json", reason=f"{PATIENCE} replies in a row had malformed tool calls")
         return StepDown("verbs", reason=f"{PATIENCE} replies in a row were no valid JSON action")
 
-    def _is_malformed(self, reply: Reply, offered: tuple[ToolSpec, ...]) -> bool:
+    def _is_malformed(self, reply: Reply, offered: tuple[ToolSpec, ...]) -> bool | None:
+        """Whether a reply attempts an action and fails; None when it is an answer in plain words."""
         if self.protocol == "native":
             return any(call.error is not None for call in reply.calls)
-        if self.protocol == "json":
-            schemas: Mapping[str, Any] = {spec.name: spec.parameters for spec in offered}
-            read = json_object.parse(reply.text, schemas.keys(), schemas)
-        else:
-            read = verbs.parse(reply.text)
-        return isinstance(read, ParseError) and read.kind not in _WISHES
+        read = read_object(reply.text, offered) if self.protocol == "json" else verbs.parse(reply.text)
+        if not isinstance(read, ParseError) or read.kind in _WISHES:
+            return False
+        return True if answer_in(reply.text) is None else None

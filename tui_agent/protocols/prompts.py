@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,20 @@ from tui_agent.protocols.action import Action, Final
 from tui_agent.protocols.json_object import RESERVED
 
 _FOLDER = Path(__file__).resolve().parents[1] / "prompts"
-_DESCRIPTION = 70
+_DESCRIPTION = 27
 """Characters of a tool's description that go into a prompt: its first sentence, or less."""
 _DONE = "The colour is 2 now. Not tested."
+_SAID = "There are two points."
+_END = "what changed, what was checked and what is left, or why it cannot be done"
 _WRITERS = frozenset({"edit_file", "multi_edit", "write_file", "propose_edit", "delete_file"})
 
 _JSON_RULES: tuple[tuple[str, str], ...] = (
     ("edit_file", 'Read a file before you change it. "old" is copied from it exactly and occurs once.'),
-    ("write_file", "For a short file write_file with the complete content is safer than edit_file."),
-    ("run_command", "run_command takes words and no shell: no pipes, no redirection, no cd."),
+    ("write_file", "For a short file write_file is safer than edit_file."),
+    ("run_command", "run_command has no shell: no pipes, no redirection, no cd."),
 )
 _VERB_RULES: tuple[tuple[str, str], ...] = (
+    ("read_file", "Where a long file goes on with start=N, send READ <path> and below it a line FROM N."),
     ("edit_file", "READ a file before you change it. OLD is copied from it exactly, whole lines, and occurs once."),
     ("write_file", "For a short file WRITE with the complete text is safer than PATCH."),
     ("run_command", "RUN has no shell: no pipes, no redirection, no cd."),
@@ -44,13 +48,35 @@ _FORMS: tuple[tuple[str, str], ...] = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What the model is in a session in which it does not code: `who` it is, and the lines of its `part`."""
+
+    who: str
+    part: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Role:
+        """The role that a mode's prompt file gives: its first paragraph, and what is not about tools and workspace."""
+        first, *rest = (paragraph for paragraph in text.split("\n\n") if paragraph.strip())
+        own = [paragraph for paragraph in rest if "{root}" not in paragraph]
+        lines = (line for paragraph in own for line in paragraph.splitlines())
+        return cls(
+            " ".join(first.split("\n")).strip(), tuple(line for line in lines if line.strip() and "{" not in line)
+        )
+
+
 def template(name: str) -> str:
     """The text of one of the product's own prompt files."""
     return (_FOLDER / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def json_prompt(
-    specs: Iterable[ToolSpec], root: Path, check: tuple[str, ...] | None, text: str | None = None, role: str = ""
+    specs: Iterable[ToolSpec],
+    root: Path,
+    check: tuple[str, ...] | None,
+    text: str | None = None,
+    role: Role | None = None,
 ) -> str:
     """The system prompt of the JSON protocol.
 
@@ -59,7 +85,7 @@ def json_prompt(
         root: the workspace.
         check: the command that runs by itself after edits.
         text: the template, the product's own when None.
-        role: what the model is to be in this session, when it is not to code.
+        role: what the model is in this session, when it is not to code.
     """
     table = _expressible(specs)
     return _fill(
@@ -67,20 +93,24 @@ def json_prompt(
         role,
         root,
         tools=[f"{_compact({'tool': spec.name, **_fields(spec)})} {_about(spec)}" for spec in table],
-        final=[_compact({"final": _DONE})],
+        final=[_compact({"final": _SAID if role else _DONE})],
         rules=_rules(table, _JSON_RULES, check),
     )
 
 
 def verbs_prompt(
-    specs: Iterable[ToolSpec], root: Path, check: tuple[str, ...] | None, text: str | None = None, role: str = ""
+    specs: Iterable[ToolSpec],
+    root: Path,
+    check: tuple[str, ...] | None,
+    text: str | None = None,
+    role: Role | None = None,
 ) -> str:
     """The system prompt of the verb protocol: the verbs whose tools are among `specs`, and DONE; see `json_prompt`."""
     table = {spec.name: spec for spec in specs}
     shown: list[Action] = [
         _example(table[name]) for name in ("edit_file", "run_command") if name in table and table[name].example
     ]
-    examples = [f"{verbs.render(action)}\n" for action in [*shown, Final(_DONE)]]
+    examples = [f"{verbs.render(action)}\n" for action in [*shown, Final(_SAID if role else _DONE)]]
     return _fill(
         template("verbs_system") if text is None else text,
         role,
@@ -156,14 +186,23 @@ def _rules(specs: Iterable[ToolSpec], table: tuple[tuple[str, str], ...], check:
     names = {spec.name for spec in specs}
     rules = [f"- {rule}" for name, rule in table if name in names]
     if check and names & _WRITERS:
-        rules.append(f"- After your edits `{' '.join(check)}` runs by itself and you see its result; make it pass.")
+        rules.append(f"- After your edits `{' '.join(check)}` runs by itself; make it pass.")
     return rules
 
 
-def _fill(text: str, role: str, root: Path, **blocks: list[str]) -> str:
-    """A template with its blocks of lines put in; the workspace last, so that its name is never taken for a block."""
-    if role:
-        text = f"{text.rstrip()}\n\nYour part in this session:\n{role}\n"
+def _fill(text: str, role: Role | None, root: Path, **blocks: list[str]) -> str:
+    """A template with its blocks of lines put in; the workspace last, so that its name is never taken for a block.
+
+    One that has no place for who the model is, since a person wrote it, has its role at the end.
+    """
+    placed = "{who}" in text
+    if role and not placed:
+        text = "\n".join([text.rstrip(), "", role.who, *role.part])
+    text += "\n"
+    part = ["Your part in this session:", *role.part, ""] if role and role.part and placed else []
+    blocks = {**blocks, "part": part}
     for name, lines in blocks.items():
         text = text.replace(f"{{{name}}}\n", "".join(f"{line}\n" for line in lines))
+    who = role.who if role else template("coding").partition("\n")[0]
+    text = text.replace("{who}", who).replace("{end}", "your answer" if role else _END)
     return text.replace("{root}", str(root)).strip()

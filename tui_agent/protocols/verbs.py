@@ -7,8 +7,9 @@
                                          new lines
                                          END
 
-Markers stand alone at the beginning of a line. A body that could have been cut, or that holds a line which
-looks like a marker, is refused: a file is never written from a guess.
+READ may have FROM number behind its path, or alone on the line below, to go on in a long file. Markers stand alone at
+the beginning of a line. A body that could have been cut, or that holds a line which looks like a marker, is refused: a
+file is never written from a guess.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from types import MappingProxyType
 
 from tui_agent.core.types import JsonObject, ToolCall
 from tui_agent.protocols.action import Action, Final, NotExpressible, ParseError, excerpt, without_id
-from tui_agent.protocols.habits import fence, is_markdown, is_wrapped, normalise, unwrap, without_thoughts
+from tui_agent.protocols.habits import fence, is_markdown, is_wrapped, left_open, normalise, unwrap, without_thoughts
 
 TOOLS: Mapping[str, str] = MappingProxyType(
     {"READ": "read_file", "SEARCH": "search", "WRITE": "write_file", "PATCH": "edit_file", "RUN": "run_command"}
@@ -31,6 +32,9 @@ _VERB = re.compile(r"(READ|SEARCH|WRITE|PATCH|RUN|DONE)(?:[ \t]+(.*))?")
 _BEGINS = re.compile(r"\s*(?:ACTION:|```|(?:READ|SEARCH|WRITE|PATCH|RUN|DONE)\b)")
 _BLANKS = " \t\r"
 _HEADER, _OBSERVATION = "ACTION:", "OBSERVATION:"
+_NEXT = re.compile(rf"(?:{_HEADER}[ \t]*)?(?:WRITE|PATCH)[ \t]+\S")
+_FROM = re.compile(r"[ \t]*FROM[ \t]+([1-9]\d{0,8})[ \t\r]*", re.IGNORECASE)
+_BEHIND = re.compile(r"(.*\S)[ \t]+FROM[ \t]+([1-9]\d{0,8})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PIECE = re.compile(r"""[ \t\r]+|[^ \t\r"'\\]+|\\.|'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _OPERATOR = re.compile(r"&&?|\|\|?|;|\d?[<>].*|&>.*", re.DOTALL)
@@ -79,6 +83,8 @@ def _written(call: ToolCall) -> str:
     match call.name, dict(arguments):
         case "read_file", {"path": str(path), **rest} if not rest:
             return f"READ {path}"
+        case "read_file", {"path": str(path), "start": int(start), **rest} if not rest:
+            return f"READ {path}\nFROM {start}"
         case "search", {"text": str(text), **rest} if not rest:
             return f"SEARCH {text}"
         case "write_file", {"path": str(path), "content": str(content), **rest} if not rest:
@@ -157,8 +163,22 @@ def _one_line(verb: str, arguments: JsonObject, lines: Lines) -> Action | ParseE
 
 
 def _read(rest: str, lines: Lines) -> Action | ParseError:
-    path, fault = _path("READ", rest)
-    return fault or _one_line("READ", {"path": path}, lines)
+    start = _BEHIND.fullmatch(rest)
+    path, fault = _path("READ", start[1] if start else rest)
+    if fault:
+        return fault
+    if start:
+        return _one_line("READ", {"path": path, "start": int(start[2])}, lines)
+    below = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
+    if below < len(lines) and (start := _FROM.fullmatch(lines[below])):
+        return _one_line("READ", {"path": path, "start": int(start[1])}, lines[below + 1 :])
+    if below < len(lines) and re.match(r"[ \t]*FROM\b", lines[below], re.IGNORECASE):
+        return ParseError(
+            "trailing_text",
+            f"unexpected text after the action: {excerpt(lines[below].strip())} follows; below READ may stand only a line "
+            "FROM and the number of the first line to read",
+        )
+    return _one_line("READ", {"path": path}, lines)
 
 
 def _search(rest: str, lines: Lines) -> Action | ParseError:
@@ -222,7 +242,7 @@ def _patch(rest: str, lines: Lines) -> Action | ParseError:
     end, middle = _find(lines, "END"), _find(lines, "NEW")
     if middle is None or (end is not None and end < middle):
         return ParseError("missing_new", f"PATCH has no line NEW before its END: {_PATCH_FORM}")
-    if end is None:
+    if end is None or _swallowed(lines[middle + 1 : end]):
         return _missing_end("PATCH")
     old, new = lines[:middle], lines[middle + 1 : end]
     if not old:
@@ -235,9 +255,11 @@ def _patch(rest: str, lines: Lines) -> Action | ParseError:
         )
     if fault := _after("PATCH", lines[end + 1 :]):
         return fault
-    if is_wrapped(new) and not is_wrapped(old) and not is_markdown(path):
+    around = (is_wrapped(new) and not is_wrapped(old)) or (left_open(old) is None) != (left_open(new) is None)
+    if around and not is_markdown(path):
         return ParseError(
-            "ambiguous_fence", "the NEW block stands in a ``` fence and the OLD block does not: send both without"
+            "ambiguous_fence",
+            "the NEW block has a ``` line that is not of the file, so nothing was changed: send OLD and NEW without a fence",
         )
     return ToolCall("", TOOLS["PATCH"], {"path": path, "old": _text(old), "new": _text(new)})
 
@@ -251,9 +273,9 @@ def _missing_end(verb: str) -> ParseError:
 
 
 def _swallowed(body: Lines) -> bool:
-    """Whether a body without its own END ran through a made-up observation into the next action, up to the END of that."""
-    made_up = next((i for i, line in enumerate(body) if line.startswith(_OBSERVATION)), len(body))
-    return any(re.match(r"(WRITE|PATCH)[ \t]+\S", line) for line in body[made_up:])
+    """Whether a body without its own END ran through made-up lines around it into the next action, up to the END of that."""
+    made_up = next((i for i, line in enumerate(body) if line.startswith((_OBSERVATION, _HEADER))), len(body))
+    return any(_NEXT.match(line) for line in body[made_up:])
 
 
 def split_words(command: str) -> list[str] | ParseError:

@@ -42,7 +42,18 @@ from tui_agent.providers.history import (
 )
 from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
-from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, number, protocol_fault, string, tokens
+from tui_agent.providers.wire import (
+    FAULTS,
+    Decoder,
+    Frames,
+    Wire,
+    WireFault,
+    counted,
+    number,
+    protocol_fault,
+    string,
+    tokens,
+)
 
 __all__ = ["WIRE", "build", "collect", "decoder", "stream"]
 
@@ -78,8 +89,9 @@ def build(
 ) -> dict[str, Any]:
     """The body of one request; see `wire.Build`.
 
-    Marks the end of the system text and of the last message for the prompt cache, unless the
-    profile's `options.cache` is false: without marks nothing is cached and every step costs in full.
+    Marks the end of the system text and the last two blocks of the last message for the prompt cache, unless the
+    profile's `options.cache` is false: without marks nothing is cached and every step costs in full. Two blocks,
+    because the very last one may be the memory line, which is another one in the next request.
     """
     vendor = vendor or vendors.rules(profile)
     offered = tools if vendor.native_tools else ()
@@ -101,7 +113,8 @@ def build(
             for spec in offered
         ]
     if cache and wire:
-        wire[-1]["content"][-1]["cache_control"] = _CACHE
+        for block in wire[-1]["content"][-2:]:
+            block["cache_control"] = _CACHE
     body["messages"] = wire
     return body
 
@@ -224,7 +237,8 @@ class MessageReader:
             return
         if not isinstance(value, dict):
             raise protocol_fault("an event of the stream is not an object", retryable=True)
-        kind = value.get("type")
+        kind = value.get("type") or event
+        self._count(value.get("usage"))
         if kind == "content_block_delta":
             delta = value.get("delta")
             if isinstance(delta, dict):
@@ -236,7 +250,6 @@ class MessageReader:
         elif kind == "content_block_stop":
             self._stop(number(value.get("index")), out)
         elif kind == "message_delta":
-            self._count(value.get("usage"))
             delta = value.get("delta")
             self._stop_reason(delta.get("stop_reason") if isinstance(delta, dict) else None)
         elif kind == "message_stop":
@@ -246,7 +259,7 @@ class MessageReader:
             self._count(message.get("usage") if isinstance(message, dict) else None)
         elif kind == "message":
             self._whole(value, out)
-        elif kind == "error" or event == "error" or value.get("error"):
+        elif kind == "error" or event == "error" or value.get("error") or (not kind and value.keys() & FAULTS):
             raise WireFault(errors.from_payload(value))
 
     def _whole(self, message: Mapping[str, Any], out: list[Delta]) -> None:
@@ -256,7 +269,6 @@ class MessageReader:
             if isinstance(block, dict):
                 self._start(index, block, out)
                 self._stop(index, out)
-        self._count(message.get("usage"))
         self._stop_reason(message.get("stop_reason") or "end_turn")
 
     def _start(self, index: int | None, block: Mapping[str, Any], out: list[Delta]) -> None:
@@ -341,9 +353,11 @@ class MessageReader:
             self._counts.get(name)
             for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         )
+        whole = None if fresh is None else fresh + (read or 0) + (written or 0)
+        asked, answered = counted(whole, self._counts.get("output_tokens"))
         return Usage(
-            input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
-            output_tokens=self._counts.get("output_tokens"),
+            input_tokens=asked,
+            output_tokens=answered,
             cached_tokens=read,
             cache_write_tokens=written,
         )
@@ -369,5 +383,5 @@ def _headers(key: str | None) -> Mapping[str, str]:
     return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
 
 
-WIRE = Wire(NAME, "/v1/messages", build, decoder, _headers)
+WIRE = Wire(NAME, "/v1/messages", build, decoder, _headers, answer=MAX_TOKENS)
 stream = partial(http.stream, WIRE)

@@ -8,7 +8,6 @@ holds a configured key, a control character or a page of HTML.
 from __future__ import annotations
 
 import email.utils
-import html
 import json
 import math
 import re
@@ -16,44 +15,54 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from tui_agent.core.reply import refuses_tools
+from tui_agent.core.late import late, unescaped
+from tui_agent.core.reply import bounded_json, refuses_tools
+from tui_agent.core.secrets import HIDDEN
 from tui_agent.core.types import ErrorKind, Json, ProviderError
 
 MAX_BODY = 4096
 """Bytes of an error body that are looked at."""
 MAX_MESSAGE = 500
 
-_REDACTED = "[redacted]"
-_KEY_SHAPES = re.compile(
+_KEY_SHAPES = late(
     r"\b(?:(?:sk|pk|rk|gsk|xai|hf|ghp)[-_]|AIza)[A-Za-z0-9][A-Za-z0-9_\-]{14,}|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}"
 )
-_OVERFLOW = re.compile(
+_OVERFLOW = late(
     r"context[_ ]length|context (window|size|limit)|exceed_context_size|maximum context|context the overflows"
     r"|maximum (prompt|model|input|sequence) length|longer than the (maximum )?model|exceeds? (the )?max(imum)? length"
     r"|prompt (is )?too long|input is too long|(prompt|input) token count|prompt contains \d+ tokens"
     r"|(model|total) token limit|too many (input|prompt) tokens|too many tokens: |must have less than \d+ tokens"
-    r"|max_new_tokens\W* must be|reduce the length of the (messages|prompt|input)",
+    r"|max_new_tokens\W* must be|reduce the length of the (messages|prompt|input)|range of input length|max_seq_len"
+    r"|max_input_tokens|max message tokens|tokens_limit_reached|total tokens limit|too many tokens$"
+    r"|(input|prompt)( tokens?| length)?( \(?\d+( tokens)?\)?)? exceeds? (the )?(configured |maximum |allowed |token )*(limit|size)",
     re.IGNORECASE,
 )
-_THROTTLE = re.compile(
+_THROTTLE = late(
     r"please wait|tokens? per (min|day|hour)|requests? per (min|day|hour)|\bTPM\b|\bRPM\b|throttl|try again in|rate.?limit"
     r"|too many requests|slow down",
     re.IGNORECASE,
 )
-_QUOTA = re.compile(
+_QUOTA = late(
     r"insufficient[_ ](quota|balance|credit|funds)|billing|credit balance|exceeded your current quota|out of credits"
-    r"|payment required",
+    r"|payment required|requires more credits",
     re.IGNORECASE,
 )
-_AUTH = re.compile(
+_AUTH = late(
     r"invalid[_ ]api[_ ]key|invalid x-api-key|authentication|unauthenticated|unauthorized|permission_(denied|error)"
     r"|incorrect api key|api key not valid",
     re.IGNORECASE,
 )
-_OVERLOADED = re.compile(r"overloaded|over capacity|at capacity|unavailable|loading model", re.IGNORECASE)
-_LIMITED = re.compile(r"rate_limit|resource_exhausted|too_many_requests|throttl", re.IGNORECASE)
-_INVALID = re.compile(r"invalid_request|invalid_argument|badrequest|bad_request|not_found|unprocessable", re.IGNORECASE)
-_TEMPLATE = re.compile(r"must alternate|raise_exception|jinja|chat template", re.IGNORECASE)
+_OVERLOADED = late(r"overloaded|over capacity|at capacity|unavailable|loading model", re.IGNORECASE)
+_LIMITED = late(r"rate_limit|resource_exhausted|too_many_requests|throttl", re.IGNORECASE)
+_INVALID = late(r"invalid_request|invalid_argument|badrequest|bad_request|not_found|unprocessable", re.IGNORECASE)
+_NAMED = late(r"""'[\w.\[\]/-]+'|(?<!:)(?<!: )"[\w.\[\]/-]+\"""")
+"""What is quoted in a sentence: a tool or a setting may be called `billing` or `rate_limiter`. The members of an error
+that another server's sentence holds as JSON are no names."""
+_ECHO = late(r"'input': .*|\binput_value=.*", re.DOTALL)
+"""What servers of pydantic's kind add to their sentence: the request itself, so whatever the person talks about."""
+_NEVER = frozenset({501, 505})
+"""Failures of a server that no later try heals."""
+_TEMPLATE = late(r"must alternate|raise_exception|jinja|chat template", re.IGNORECASE)
 
 
 # ------------------------------------------------------------------ from a response
@@ -67,7 +76,7 @@ def from_response(
     text = redact(body.decode("utf-8", "replace"), secrets)[:MAX_BODY]
     fault = _read_text(text)
     kind, retryable = _classify(status, fault)
-    message = _tidy(redact(_sentence(status, fault.message, kind), secrets))
+    message = _tidy(redact(_sentence(status, fault.message, kind, retryable=retryable), secrets))
     wait = retry_after(headers, time.time() if now is None else now)
     return ProviderError(kind, message, retryable, fault.retry_after if wait is None else wait, status)
 
@@ -76,8 +85,21 @@ def from_payload(payload: Json, secrets: Iterable[str] = ()) -> ProviderError:
     """The error that a 200 response carries in its body or in one of its events."""
     fault = _read_payload(payload)
     kind, retryable = _classify(fault.status, fault)
-    message = _sentence(fault.status, fault.message, kind)
+    message = _sentence(fault.status, fault.message, kind, retryable=retryable)
     return ProviderError(kind, _tidy(redact(message, secrets)), retryable, fault.retry_after, fault.status)
+
+
+def from_beside(text: str, *, begun: bool) -> ProviderError:
+    """The error of a stream without its end that holds a text which is no event. `begun`: there were events before it."""
+    try:
+        payload = bounded_json(text)
+    except ValueError:
+        payload = None
+    if isinstance(payload, dict):
+        return from_payload(payload)
+    lead = "the reply was cut off before its end" if begun else "the answer is no stream of events"
+    message = _tidy(f"{lead}: {_tidy(redact(_read_text(text).message, ()))}")
+    return ProviderError("network" if begun else "protocol", message, retryable=True)
 
 
 def redacted(error: ProviderError, secrets: Iterable[str]) -> ProviderError:
@@ -89,8 +111,8 @@ def redact(text: str, secrets: Iterable[str]) -> str:
     """Replace every configured secret, and whatever looks like a key, by a mark."""
     for secret in secrets:
         if len(secret) >= 4:
-            text = text.replace(secret, _REDACTED)
-    return _KEY_SHAPES.sub(_REDACTED, text)
+            text = text.replace(secret, HIDDEN)
+    return _KEY_SHAPES.sub(HIDDEN, text)
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
@@ -134,17 +156,15 @@ class _Fault:
 
 def _read_text(text: str) -> _Fault:
     try:
-        return _read_payload(json.loads(text))
-    except (ValueError, RecursionError):
+        return _read_payload(bounded_json(text))
+    except ValueError:
         pass
     found = re.search(r'"(?:message|error|detail)"\s*:\s*"((?:[^"\\]|\\.)*)"?', text)
     if found:
         return _Fault(found.group(1))
     if text.lstrip().startswith("<"):
         title = re.search(r"<(title|h1)[^>]*>(.*?)</\1", text, re.IGNORECASE | re.DOTALL)
-        return _Fault(
-            html.unescape(re.sub(r"<[^>]*>", " ", title.group(2) if title else "a web page, not an API answer"))
-        )
+        return _Fault(unescaped(re.sub(r"<[^>]*>", " ", title.group(2) if title else "a web page, not an API answer")))
     return _Fault(text)
 
 
@@ -157,11 +177,19 @@ def _read_payload(payload: Json) -> _Fault:
     if isinstance(error, str) and error:
         return _Fault(error, names=_names(payload), status=_status(payload.get("code")))
     inner = error if isinstance(error, dict) and error else payload
-    message = inner.get("message") or inner.get("detail") or inner.get("msg") or inner.get("error")
+    message = (
+        inner.get("message") or inner.get("detail") or inner.get("msg") or inner.get("error") or inner.get("errors")
+    )
     if not message and inner is not payload:
         message = payload.get("message")
+    said = _flat(message) if message else _flat(inner)
+    metadata = inner.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    if raw:  # what the server behind a router said: the router itself only tells that there was something
+        behind = _read_text(raw).message if isinstance(raw, str) else _read_payload(raw).message
+        said = f"{said}: {behind}"
     return _Fault(
-        message=_flat(message) if message else _flat(inner),
+        message=said,
         names=_names(inner),
         status=_status(inner.get("code")) or _status(inner.get("status")) or _status(payload.get("code")),
         retry_after=_delay(inner.get("details")),
@@ -198,6 +226,8 @@ def _flat(value: Json) -> str:
     if isinstance(value, dict) and isinstance(value.get("msg"), str):
         place = ".".join(str(part) for part in value["loc"]) if isinstance(value.get("loc"), list) else ""
         return f"{place}: {value['msg']}" if place else value["msg"]
+    if isinstance(value, dict) and isinstance(value.get("message"), str):
+        return str(value["message"])
     if isinstance(value, dict) and len(value) == 1:
         return _flat(next(iter(value.values())))
     if isinstance(value, list):
@@ -210,13 +240,13 @@ def _flat(value: Json) -> str:
 
 def _classify(status: int | None, fault: _Fault) -> tuple[ErrorKind, bool]:
     """(kind, may the same request succeed later). Wording first, then names, then the status."""
-    said = f"{fault.names} {fault.message}"
+    said = f"{fault.names} {_NAMED.sub(' ', _ECHO.sub('', fault.message))}"
     effective = fault.status if status is None or status < 400 else status
     if effective not in {401, 403, 404} and _OVERFLOW.search(said) and not _THROTTLE.search(said):
         return "context_length", False
     if effective == 413 and not _THROTTLE.search(said):
         return "context_length", False
-    if effective in {None, 400, 402, 403, 429} and _QUOTA.search(said):
+    if effective in {None, 400, 402, 403, 429} and _QUOTA.search(said) and fault.retry_after is None:
         return "rate_limit", False
     if effective == 429 or (effective in {400, 413} and _THROTTLE.search(said)):
         return "rate_limit", True
@@ -225,7 +255,7 @@ def _classify(status: int | None, fault: _Fault) -> tuple[ErrorKind, bool]:
     if effective == 408:
         return "network", True
     if effective is not None and effective >= 500:
-        return ("bad_request", False) if _TEMPLATE.search(said) else ("server", True)
+        return ("bad_request", False) if _TEMPLATE.search(said) else ("server", effective not in _NEVER)
     if _LIMITED.search(fault.names):
         return "rate_limit", True
     if _AUTH.search(said):
@@ -246,7 +276,7 @@ def _classify_unnumbered(said: str, names: str) -> tuple[ErrorKind, bool]:
     return ("bad_request", False) if _INVALID.search(names) else ("server", True)
 
 
-def _sentence(status: int | None, detail: str, kind: ErrorKind) -> str:
+def _sentence(status: int | None, detail: str, kind: ErrorKind, *, retryable: bool) -> str:
     where = f" (HTTP {status})" if status else ""
     lead = {
         "auth": f"the server refused the key{where}",
@@ -257,6 +287,12 @@ def _sentence(status: int | None, detail: str, kind: ErrorKind) -> str:
         "protocol": f"the answer makes no sense{where}",
         "bad_request": f"the server refused the request{where}",
     }[kind]
+    if kind == "rate_limit" and not retryable:
+        lead = f"the account has no credit left{where}"
+    elif status == 402 and kind == "auth":
+        lead = f"the server wants to be paid first{where}"
+    elif status == 403 and kind == "auth":
+        lead = f"the server refuses access{where}"
     detail = _tidy(detail)
     sentence = f"{lead}: {detail}" if detail else lead
     if status == 404:

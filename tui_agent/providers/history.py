@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tui_agent.core.address import shown
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import (
     AssistantMessage,
@@ -73,7 +74,9 @@ def sendable_arguments(call: ToolCall) -> JsonObject:
 def made_here(message: AssistantMessage, profile: Profile) -> bool:
     """Whether this wire and endpoint made the message: only then may its ids and extras go back as they are."""
     author = message.author
-    return author is not None and author.wire == profile.wire and author.endpoint == (profile.endpoint or "")
+    if author is None or author.wire != profile.wire:
+        return False
+    return shown(author.endpoint) == shown(profile.endpoint or "")
 
 
 def own_extras(message: AssistantMessage, profile: Profile) -> JsonObject:

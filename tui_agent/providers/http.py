@@ -1,33 +1,31 @@
-"""The one HTTP seam: a request body out, deltas in, over httpx (imported on first use).
+"""The one HTTP seam: a request body out, deltas in.
 
-Four things live here and nowhere else: connections (no TLS context for http, no proxies unless the
-profile says so, no redirects), time limits, retries before the first delta, and the border where an
-exception of the transport becomes a `ProviderError`. No text that leaves holds a key.
+Three things live here and nowhere else: retries before the first delta, what is left out after a refusal, and the border
+where whatever went wrong becomes a `ProviderError`. No text that leaves holds a key.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
-import importlib
+import contextlib
 import json
 import os
 import random
-import socket
-import ssl
-import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, closing
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any
-from urllib.parse import urljoin, urlsplit, urlunsplit
+from urllib.parse import urljoin
 
-from tui_agent import __version__
-from tui_agent.core.profile import Profile, Timeouts
-from tui_agent.core.types import ConfigError, Delta, ProviderError, ReplyEnd, Request, RetryTick
+from tui_agent.core.address import shown
+from tui_agent.core.profile import ANSWER_LENGTHS, Profile
+from tui_agent.core.types import Delta, ProviderError, ReplyEnd, Request, RetryTick
 from tui_agent.providers import errors, vendors
-from tui_agent.providers.keys import check_header, is_loopback, read_key
+from tui_agent.providers.connection import Call, client, load_httpx, prepare, told, transport_error, unpacked
+from tui_agent.providers.effort import with_effort
+from tui_agent.providers.masking import Mask
 from tui_agent.providers.network import Network, origin
+from tui_agent.providers.silence import GRACE, Limits
 from tui_agent.providers.vendors import Vendor
 from tui_agent.providers.wire import Decoder, Wire, WireFault, protocol_fault
 
@@ -36,36 +34,21 @@ MAX_RESPONSE = 64 * 1024 * 1024
 MAX_TRIES = 6
 MAX_WAIT = 60.0
 """Seconds before one retry, whatever the server asks for."""
-GRACE = 10.0
-"""Seconds that a server may keep the connection open after a complete reply."""
+DRAIN = 0.1
+"""Seconds that a connection gets to end its body after a complete reply: only then it can carry the next request."""
 
 
 @dataclass(slots=True)
 class Link:
-    """What one model keeps between its calls, and the effects that a test replaces.
+    """What a model call needs of the world; `sleep` and `jitter` (0 to 1) belong to the retries.
 
-    `vendor` holds the rules learned from refusals, for this session; `sleep` and `jitter` (0 to 1)
-    belong to the retries.
+    `sleep` None: the network's own pause, which ends at once when the person is impatient.
     """
 
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     network: Network = field(default_factory=Network)
-    vendor: Vendor | None = None
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    sleep: Callable[[float], Awaitable[None]] | None = None
     jitter: Callable[[], float] = random.random
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """One model call, ready to be sent. `secrets` are the texts that must never be shown."""
-
-    wire: Wire
-    profile: Profile
-    request: Request
-    url: str
-    headers: Mapping[str, str]
-    secrets: tuple[str, ...]
-    network: Network
 
 
 class _Refused(Exception):  # noqa: N818 - it carries an error value
@@ -89,23 +72,25 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
     """
     link = link or Link()
     try:
-        call = await prepare(wire, profile, request, link)
+        call = await prepare(wire, profile, link.env, link.network)
     except WireFault as fault:
         yield ReplyEnd(error=fault.error)
         return
     retries = profile.options.get("retries")
     tries = min(MAX_TRIES, 1 + retries) if isinstance(retries, int) else MAX_TRIES
-    vendor = link.vendor or vendors.rules(profile)
-    profile = constrained(wire, profile, request)
+    learned = link.network.learned
+    known = vendors.identity(profile)
+    vendor = learned.get(known) or vendors.rules(profile)
+    profile = shortened(wire, constrained(wire, profile, request), request, vendor)
     adapted: set[str] = set()
     attempt = 1
     while True:
         body = wire.build(request.messages, profile, request.tools, system=request.system, vendor=vendor)
         begun = False
         end = ReplyEnd()
-        _trace(call, {"request": call.url.partition("?")[0], "try": attempt, **_outline(body)})
+        _trace(call, {"request": shown(call.url), "try": attempt, **_outline(body)})
         try:
-            async with aclosing(_attempt(call, body)) as deltas:
+            async with aclosing(_attempt(call, body, wire.decoder(profile, request.tools))) as deltas:
                 async for delta in deltas:
                     if isinstance(delta, ReplyEnd):
                         end = delta
@@ -113,10 +98,10 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
                         begun = True
                         yield delta
         except _Refused as refused:
-            learned = vendors.adapt(vendor, body, refused.status, refused.body)
-            if learned is not None and learned[1] not in adapted:
-                vendor, name = learned
-                link.vendor = vendor
+            without = vendors.adapt(vendor, body, refused.status, refused.body)
+            if without is not None and without[1] not in adapted:
+                vendor, name = without
+                learned[known] = vendor
                 adapted.add(name)
                 yield RetryTick(attempt, 0.0, _left_out(refused.error, name))
                 continue
@@ -125,7 +110,7 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
         if end.error is None or begun or not end.error.retryable or attempt >= tries:
             yield end
             return
-        async with aclosing(_countdown(attempt, end.error, link)) as ticks:
+        async with aclosing(_countdown(attempt, tries, end.error, link)) as ticks:
             async for tick in ticks:
                 yield tick
         attempt += 1
@@ -141,32 +126,44 @@ def constrained(wire: Wire, profile: Profile, request: Request) -> Profile:
     return replace(profile, generation={**wire.constrain(request.schema), **profile.generation})
 
 
-async def _attempt(call: _Call, body: Mapping[str, Any]) -> AsyncGenerator[Delta]:
+def shortened(wire: Wire, profile: Profile, request: Request, vendor: Vendor) -> Profile:
+    """The profile with an answer no longer than the window leaves: vendors refuse a request that asks for more."""
+    if request.answer is None:
+        return profile
+    asked = {"max_tokens": wire.answer, **with_effort(profile, vendor.efforts)}
+    lengths = {name: asked[name] for name in ANSWER_LENGTHS if isinstance(asked.get(name), int)}
+    cut = {name: request.answer for name, length in lengths.items() if length > request.answer}
+    return replace(profile, generation={**profile.generation, **cut}) if cut else profile
+
+
+async def _attempt(call: Call, body: Mapping[str, Any], decoder: Decoder) -> AsyncGenerator[Delta]:
     """One exchange. Ends with `ReplyEnd`, or raises `_Refused` before the first delta."""
     httpx = load_httpx()
-    decoder = call.wire.decoder(call.profile, call.request.tools)
-    limits = _Limits(call.profile.timeouts)
+    mask = Mask(call.network.secrets)
     failure: ProviderError | None = None
     try:
         async with _exchange(call, body) as response:
             if not 200 <= response.status_code < 300:
                 raise await _refusal(response, call)
-            chunks = response.aiter_bytes() if "content-encoding" in response.headers else response.aiter_raw()
-            async with aclosing(_body(chunks, decoder, limits)) as deltas:
-                async for delta in deltas:
-                    yield delta
+            chunks = unpacked(response) if "content-encoding" in response.headers else response.aiter_raw()
+            async with aclosing(
+                _body(chunks, decoder, Limits(call.profile.timeouts, response.extensions["asked"]))
+            ) as batches:
+                async for deltas in batches:
+                    for delta in mask.through(deltas):
+                        yield delta
     except WireFault as fault:
         failure = fault.error
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-        failure = transport_error(error, call.url, call.profile.start)
-    for delta in decoder.finish(failure):
+        failure = transport_error(error, call.url, call.profile.start, call.proxy)
+    for delta in mask.through(decoder.finish(failure)):
         if isinstance(delta, ReplyEnd) and delta.error is not None:
             yield replace(delta, error=told(delta.error, call))
         else:
             yield delta
 
 
-async def _body(chunks: Any, decoder: Decoder, limits: _Limits) -> AsyncGenerator[Delta]:
+async def _body(chunks: Any, decoder: Decoder, limits: Limits) -> AsyncGenerator[list[Delta]]:
     """Decode a body as it comes, until the decoder needs no more of it."""
     size = 0
     async with aclosing(chunks):
@@ -178,8 +175,12 @@ async def _body(chunks: Any, decoder: Decoder, limits: _Limits) -> AsyncGenerato
                 out = decoder.feed(data)
                 if out:
                     limits.progressed()
-                    for delta in out:
-                        yield delta
+                    yield out
+        if decoder.done:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN):
+                    while await anext(chunks, None) is not None:
+                        pass
 
 
 def _outline(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,7 +188,7 @@ def _outline(body: Mapping[str, Any]) -> dict[str, Any]:
     return {name: len(value) if name in {"messages", "tools", "system"} else value for name, value in body.items()}
 
 
-def _trace(call: _Call, record: Mapping[str, Any]) -> None:
+def _trace(call: Call, record: Mapping[str, Any]) -> None:
     if call.network.trace is not None:
         values = {
             name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
@@ -197,299 +198,103 @@ def _trace(call: _Call, record: Mapping[str, Any]) -> None:
 
 
 def _left_out(error: ProviderError, name: str) -> ProviderError:
-    return replace(error, message=f"the server refused {name}: sent again without it", retryable=True)
+    then = "they alternate" if name == vendors.ROLES else "it is left out"
+    return replace(error, message=f"the server refused {name}: {then} from now on", retryable=True)
 
 
-async def _countdown(attempt: int, error: ProviderError, link: Link) -> AsyncGenerator[RetryTick]:
-    """Wait before try `attempt` + 1, one tick per second."""
+async def _countdown(attempt: int, tries: int, error: ProviderError, link: Link) -> AsyncGenerator[RetryTick]:
+    """Wait before try `attempt` + 1, one tick per second, or until the person wants it now; the last tick says 0."""
+    impatient, sleep = link.network.impatient, link.sleep or link.network.pause
+    impatient.clear()
     backoff = 2.0 ** (attempt - 1) * (0.5 + link.jitter() / 2)
-    left = min(MAX_WAIT, max(backoff, error.retry_after or 0.0))
-    while left > 0:
-        yield RetryTick(attempt, left, error)
+    left = whole = min(MAX_WAIT, max(backoff, error.retry_after or 0.0))
+    while left > 0 and not impatient.is_set():
+        yield RetryTick(attempt, left, error, tries, whole)
         step = min(1.0, left)
-        await link.sleep(step)
+        await sleep(step)
         left -= step
+    yield RetryTick(attempt, 0.0, error, tries, whole)
 
 
-# ------------------------------------------------------------------ connection
-
-
-def load_httpx() -> Any:
-    """The httpx module, without the command-line tool it imports when rich and click are installed (a third of its cost)."""
-    if "httpx" not in sys.modules:
-        sys.modules["httpx._main"] = None  # type: ignore[assignment]
-        try:
-            importlib.import_module("httpx")
-        finally:
-            del sys.modules["httpx._main"]
-    return sys.modules["httpx"]
+# ------------------------------------------------------------------ one exchange
 
 
 @asynccontextmanager
-async def _exchange(call: _Call, body: Mapping[str, Any]) -> AsyncIterator[Any]:
+async def _exchange(call: Call, body: Mapping[str, Any]) -> AsyncIterator[Any]:
     """Send one request; gives the response with its body still unread. The connection is closed on every way out."""
-    times = call.profile.timeouts
     content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-    async with open_client(call) as client:
-        request = client.build_request("POST", call.url, headers=call.headers, content=content)
-        try:
-            async with asyncio.timeout(times.connect + times.first_event):
-                response = await client.send(request, stream=True)
-        except TimeoutError:
-            message = f"{origin(call.url)} sent no answer within {times.first_event:g} s"
-            raise WireFault(ProviderError("network", message, retryable=True)) from None
+    async with client(call) as through:
+        response = await _sent(through, call, content)
         try:
             yield response
         finally:
             await response.aclose()
 
 
-def open_client(call: _Call) -> Any:
-    """A client for one exchange: the settings of the profile are the only ones that count."""
+async def _sent(through: Any, call: Call, content: bytes) -> Any:
+    """The head of the answer. A kept connection that takes nothing of the request any more is replaced in silence.
+
+    Once the head of the request is out, the server may have acted on it: a failure then is one that is told.
+    """
     httpx = load_httpx()
-    times, options = call.profile.timeouts, call.profile.options
-    outside = not is_loopback(call.url)
-    proxy = options.get("proxy") if outside else None
-    for address in filter(None, (call.url, proxy)):
-        call.network.record(address)
-    try:
-        return httpx.AsyncClient(
-            verify=_tls(call.url, options.get("ca_file")),
-            trust_env=outside and options.get("trust_env") is True,
-            proxy=proxy,
-            follow_redirects=False,
-            timeout=httpx.Timeout(connect=times.connect, read=None, write=times.idle, pool=None),
-        )
-    except OSError:
-        raise WireFault(ProviderError("bad_request", "ca_file cannot be read, or holds no certificates")) from None
-    except (ValueError, httpx.InvalidURL):
-        raise WireFault(ProviderError("bad_request", "proxy is no http:// or https:// address")) from None
+    times, now = call.profile.timeouts, asyncio.get_running_loop().time
+    steps: list[str] = []
+    asked = now()
 
+    async def note(step: str, _: Any) -> None:
+        nonlocal asked
+        steps.append(step)
+        if step == "http11.send_request_body.complete":  # what it took to connect is not the server's to answer for
+            asked = now()
+            patience.reschedule(asked + times.first_event)
 
-def _tls(url: str, ca_file: str | None) -> ssl.SSLContext:
-    """Trust settings for https. For http a context that trusts nobody: it costs nothing and is never used."""
-    if not url.startswith("https:"):
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return _trust(ca_file)
-
-
-@functools.lru_cache(maxsize=8)
-def _trust(ca_file: str | None) -> ssl.SSLContext:
-    """The system's certificates (SSL_CERT_FILE counts), those of certifi where the system has none, or one file."""
-    context = ssl.create_default_context(cafile=ca_file)
-    paths = ssl.get_default_verify_paths()
-    if not (ca_file or paths.cafile or paths.capath):
-        context.load_verify_locations(importlib.import_module("certifi").where())
-    return context
-
-
-async def prepare(wire: Wire, profile: Profile, request: Request, link: Link) -> _Call:
-    """Address, headers and key of a call. Raises `WireFault` when one of them cannot be used."""
-    try:
-        url = endpoint_url(profile, wire.path)
-        link.network.permit(url)
-    except ConfigError as error:
-        raise WireFault(ProviderError("bad_request", str(error))) from None
-    try:
-        key = await read_key(profile, link.env)
-    except ConfigError as error:
-        raise WireFault(ProviderError("auth", str(error))) from None
-    headers = {
-        "content-type": "application/json",
-        "accept": "text/event-stream, application/json",
-        "accept-encoding": "identity",
-        "user-agent": f"tui-agent/{__version__}",
-        **wire.headers(key),
-        **{name.lower(): value for name, value in profile.headers.items()},
-    }
-    try:
-        for name, value in headers.items():
-            check_header(name, value)
-    except ConfigError as error:
-        raise WireFault(ProviderError("bad_request", str(error))) from None
-    hidden = [key, urlsplit(url).password, *(value for value in profile.headers.values() if len(value) >= 8)]
-    return _Call(wire, profile, request, url, headers, tuple(secret for secret in hidden if secret), link.network)
-
-
-def endpoint_url(profile: Profile, path: str) -> str:
-    """The profile's endpoint with the wire's path, whatever part of it the endpoint already has.
-
-    Raises:
-        ConfigError: the endpoint is missing or is no http(s) address.
-    """
-    where = f"profile {profile.name!r}"
-    if not profile.endpoint:
-        raise ConfigError(f"{where} has no endpoint: set endpoint to the base URL of the server")
-    try:
-        parts = urlsplit(profile.endpoint)
-        parts.port  # noqa: B018 - raises for a port that is no number
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigError(f"{where}: endpoint must be an http:// or https:// address")
-    base = parts.path.rstrip("/")
-    steps = path.split("/")[1:]
-    present = next((n for n in range(len(steps), 0, -1) if base.endswith("/" + "/".join(steps[:n]))), 0)
-    full = "/".join([base, *steps[present:]])
-    return urlunsplit((parts.scheme, parts.netloc, full, parts.query, ""))
-
-
-# ------------------------------------------------------------------ time limits
-
-
-class _Limits:
-    """The limits on silence: to the first event, between bytes, and without a delta. There is no total one.
-
-    One timer that is set anew only when it fires: a timer for each of 20,000 reads would cost as
-    much as decoding them.
-    """
-
-    def __init__(self, times: Timeouts) -> None:
-        self._times = times
-        self._loop = asyncio.get_running_loop()
-        self._first = self._loop.time() + times.first_event
-        self._progress: float | None = None
-        self._until = self._first
-        self._timer: asyncio.TimerHandle | None = None
-        self._waiting: asyncio.Task[Any] | None = None
-        self._expired = False
-
-    def progressed(self) -> None:
-        """A delta came."""
-        self._progress = self._loop.time() + self._times.progress
-
-    async def read(self, chunks: AsyncIterator[bytes], decoder: Decoder) -> bytes | None:
-        """The next bytes, None at the end of the body. Raises `WireFault` when a limit passes."""
-        now = self._loop.time()
-        self._until = until = self._limit(now, decoder)
-        if now >= until:  # bytes that never pause never let a timer fire
-            raise self._silence(decoder)
-        if self._timer is None or self._timer.when() > until:
-            self.close()
-            self._timer = self._loop.call_at(until, self._fire)
-        task = asyncio.current_task()
-        assert task is not None
-        cancelled_before = task.cancelling()
-        self._waiting = task
+    request = through.build_request("POST", call.url, headers=call.headers, content=content, extensions={"trace": note})
+    again = False
+    while True:
         try:
-            return await anext(chunks, None)
-        except asyncio.CancelledError:
-            if self._expired and task.uncancel() <= cancelled_before:
-                raise self._silence(decoder) from None
-            raise
-        finally:
-            self._waiting = None
-
-    def close(self) -> None:
-        """Stop the timer."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _fire(self) -> None:
-        self._timer = None
-        if self._waiting is None:  # whoever reads the deltas is busy; the next read sets the timer again
-            return
-        if self._loop.time() < self._until:
-            self._timer = self._loop.call_at(self._until, self._fire)
+            async with asyncio.timeout(times.connect + times.first_event) as patience:
+                response = await through.send(request, stream=True)
+        except TimeoutError:
+            message = f"{origin(call.url)} sent no answer within {times.first_event:g} s"
+            raise WireFault(ProviderError("network", message, retryable=True)) from None
+        except (httpx.NetworkError, httpx.RemoteProtocolError):
+            new = any(step.startswith("connection.") for step in steps)
+            if again or new or "http11.send_request_headers.complete" in steps:
+                raise
+            again = True
         else:
-            self._expired = True
-            self._waiting.cancel()
-
-    def _limit(self, now: float, decoder: Decoder) -> float:
-        if not decoder.seen:
-            return self._first
-        if decoder.finished:
-            return now + min(GRACE, self._times.idle)
-        if self._progress is None:
-            self._progress = now + self._times.progress
-        return min(now + self._times.idle, self._progress)
-
-    def _silence(self, decoder: Decoder) -> WireFault:
-        if not decoder.seen:
-            message = f"no answer within {self._times.first_event:g} s"
-        elif self._until == self._progress:
-            message = f"nothing but keep-alives for {self._times.progress:g} s"
-        else:
-            message = f"no bytes for {self._times.idle:g} s"
-        return WireFault(ProviderError("network", message, retryable=True))
+            response.extensions["asked"] = asked
+            return response
 
 
-# ------------------------------------------------------------------ failures
-
-
-async def _refusal(response: Any, call: _Call) -> _Refused:
-    """The error of a response that is not 2xx. Its body is read up to a limit, redirects are reported."""
+async def _refusal(response: Any, call: Call) -> _Refused:
+    """The error of a response that is not 2xx; redirects are reported."""
     status = response.status_code
     if 300 <= status < 400:
-        target = origin(urljoin(call.url, response.headers.get("location", "")))
+        target = _target(call.url, response.extensions["location"])
         message = f"{origin(call.url)} redirects to {target} (HTTP {status}): not followed, correct the endpoint if you trust it"
         return _Refused(told(ProviderError("bad_request", message, status=status), call), status, "")
-    body = b""
-    async for data in response.aiter_bytes():
-        body += data
-        if len(body) >= 2 * errors.MAX_BODY:
-            break
+    body = await _said(response, min(GRACE, call.profile.timeouts.idle))
     error = errors.from_response(status, response.headers, body, call.secrets)
     return _Refused(told(error, call), status, body[: errors.MAX_BODY].decode("utf-8", "replace"))
 
 
-def told(error: ProviderError, call: _Call) -> ProviderError:
-    """The error as the person is told it: without secrets, a refused key with where it came from."""
-    error = errors.redacted(error, call.secrets)
-    if error.kind != "auth":
-        return error
-    profile = call.profile
-    if profile.api_key_cmd:
-        source = "the key comes from api_key_cmd"
-    elif profile.api_key_env:
-        source = f"the key comes from {profile.api_key_env}"
-    else:
-        source = "no key was sent: set api_key_env"
-    return replace(error, message=f"{error.message} ({source} of profile {profile.name!r})")
-
-
-def transport_error(error: Exception, url: str, start: str = "") -> ProviderError:
-    """One sentence for an exception of httpx; its own text may hold headers and is never used.
-
-    `start` is the command that starts the server.
-    """
-    hint = f" Start it: {start}" if start else ""
+async def _said(response: Any, seconds: float) -> bytes:
+    """What came of an error's body within a size and some seconds in all: the status alone already is an answer."""
     httpx = load_httpx()
-    where = origin(url)
-    causes = list(_causes(error))
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-        reason = next(c.verify_message for c in causes if isinstance(c, ssl.SSLCertVerificationError))
-        return ProviderError("network", f"{where} is not trusted: {reason} (set ca_file to your own authority)")
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return ProviderError("network", f"TLS with {where} failed: is it really https?")
-    if any(isinstance(cause, socket.gaierror) for cause in causes):
-        return ProviderError("network", f"the name of {where} cannot be resolved", retryable=True)
-    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
-        return ProviderError("network", f"{where} refuses connections: is the server running?{hint}", retryable=True)
-    if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
-        return ProviderError("network", f"cannot connect to {where}", retryable=True)
-    if isinstance(error, httpx.TimeoutException):
-        return ProviderError("network", f"{where} does not answer in time", retryable=True)
-    if isinstance(error, httpx.ProxyError):
-        return ProviderError("network", "the proxy refused the connection")
-    if isinstance(error, httpx.DecodingError):
-        return ProviderError("protocol", f"{where} sent a damaged compressed body", retryable=True)
-    if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
-        return ProviderError("network", f"{where} closed the connection", retryable=True)
-    return ProviderError("protocol", f"the request to {where} could not be sent ({type(error).__name__})")
+    body = bytearray()
+    with contextlib.suppress(TimeoutError, httpx.TransportError, httpx.DecodingError):
+        async with asyncio.timeout(seconds), aclosing(unpacked(response)) as chunks:
+            async for data in chunks:
+                body += data
+                if len(body) >= 2 * errors.MAX_BODY:
+                    break
+    return bytes(body)
 
 
-def _causes(error: BaseException) -> list[BaseException]:
-    """The exceptions behind an exception, groups opened."""
-    found: list[BaseException] = []
-    todo: list[BaseException | None] = [error]
-    while todo and len(found) < 50:
-        cause = todo.pop()
-        if cause is None or cause in found:
-            continue
-        found.append(cause)
-        todo.extend([cause.__cause__, cause.__context__])
-        if isinstance(cause, BaseExceptionGroup):
-            todo.extend(cause.exceptions)
-    return found
+def _target(url: str, location: str) -> str:
+    """Where a redirect leads, as far as that may be shown."""
+    try:
+        return origin(urljoin(url, location))
+    except ValueError:
+        return origin(location)

@@ -7,16 +7,21 @@ once; it is never kept. A key goes only to the endpoint written beside it, over 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
+import os
 import subprocess
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
+from tui_agent.core.address import SECRET_NAME, host_of, parts_of, secrets_of
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import ConfigError
 
 COMMAND_TIMEOUT = 30.0
 """Seconds that `api_key_cmd` may take."""
+
+_MAX_KEY = 1 << 16
+"""Bytes of its output that are read."""
 
 
 async def read_key(profile: Profile, env: Mapping[str, str]) -> str | None:
@@ -50,10 +55,29 @@ def read_key_variable(profile: Profile, env: Mapping[str, str]) -> str | None:
     return _checked(key, f"the value of {name}", profile)
 
 
+def own_secrets(profile: Profile, env: Mapping[str, str]) -> list[str]:
+    """What of a profile must never be shown, as far as it is known without running its `api_key_cmd`."""
+    found = [
+        env.get(profile.api_key_env or "", ""),
+        *secrets_of(profile.endpoint),
+        *secrets_of(profile.options.get("proxy")),
+    ]
+    return [text for text in (*found, *secret_values(profile.headers)) if text]
+
+
+def secret_values(named: Mapping[str, str]) -> list[str]:
+    """The values of headers or variables whose names say that they are secret."""
+    found: list[str] = []
+    for name, value in named.items():
+        if SECRET_NAME.search(name):
+            found += [value, *value.split()[-1:]]  # whole, and without the word before it: Bearer KEY
+    return found
+
+
 def is_loopback(url: str) -> bool:
-    """Whether a URL leads to this machine."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost" or host.endswith(".localhost"):
+    """Whether a URL leads to this machine, whoever is asked for its name: a name below localhost may lead anywhere."""
+    host = host_of(url)
+    if host == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -76,7 +100,8 @@ def _checked(key: str, source: str, profile: Profile) -> str:
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ConfigError(f"{source} is no usable key: it holds a blank, a line break or a sign beyond ASCII")
     endpoint = profile.endpoint or ""
-    if urlsplit(endpoint).scheme != "https" and not is_loopback(endpoint):
+    parts = parts_of(endpoint)
+    if (parts is None or parts.scheme != "https") and not is_loopback(endpoint):
         raise ConfigError(
             f"profile {profile.name!r} would send its key unencrypted: use an https:// endpoint, or take the key out"
         )
@@ -84,23 +109,34 @@ def _checked(key: str, source: str, profile: Profile) -> str:
 
 
 async def _run(argv: tuple[str, ...], profile: str) -> str:
+    """What the command printed until it ended; an agent that it starts may keep its output open and live on."""
     what = f"api_key_cmd of profile {profile!r} ({argv[0]})"
+    output, theirs = os.pipe()  # one that is full stops whoever talks without end
     try:
-        process = await asyncio.create_subprocess_exec(
-            *argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-    except OSError as error:
-        raise ConfigError(f"{what} cannot be run: {error.strerror}") from None
-    try:
-        async with asyncio.timeout(COMMAND_TIMEOUT):
-            output, _ = await process.communicate()
-    except TimeoutError:
-        raise ConfigError(f"{what} took longer than {COMMAND_TIMEOUT:.0f} s") from None
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL
+            )
+        except OSError as error:
+            raise ConfigError(f"{what} cannot be run: {error.strerror}") from None
+        finally:
+            os.close(theirs)
+        try:
+            async with asyncio.timeout(COMMAND_TIMEOUT):
+                await process.wait()
+        except TimeoutError:
+            raise ConfigError(f"{what} took longer than {COMMAND_TIMEOUT:.0f} s") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        os.set_blocking(output, False)
+        said = b""
+        with contextlib.suppress(BlockingIOError):  # nothing was printed, and somebody still could
+            said = os.read(output, _MAX_KEY)
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    key = output.decode("utf-8", "replace").strip()
+        os.close(output)
+    key = said.decode("utf-8", "replace").strip()
     if process.returncode or not key:
         raise ConfigError(f"{what} gave no key (exit {process.returncode})")
     return key

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
+from tui_agent.core.address import root_of
 from tui_agent.core.profile import ModelInfo, Pricing, Profile
+from tui_agent.core.reply import bounded_json
 from tui_agent.core.types import AgentError, ReplyEnd, Request, UserMessage
-from tui_agent.providers import errors, http, wire_of
+from tui_agent.providers import connection, errors, http, wire_of
 from tui_agent.providers.network import Network, Unanswered, origin
 from tui_agent.providers.wire import WireFault, tokens
 
 _PATHS = {"openai-chat": "/models", "anthropic": "/v1/models", "ollama-native": "/api/tags"}
 _SECONDS = 10.0
+_ASKED = 12
+"""How many models of one server are asked about one by one."""
 _MAX_BYTES = 4 * 1024 * 1024
 _WINDOWS = (
     "loaded_context_length",
@@ -49,6 +52,29 @@ async def list_models(
     except ValueError:
         where = origin(profile.endpoint or "")
         raise AgentError(f"{where} did not send a list of models: is it the right address?") from None
+
+
+async def described(
+    profile: Profile,
+    models: Sequence[ModelInfo],
+    *,
+    env: Mapping[str, str],
+    network: Network | None = None,
+    seconds: float = _SECONDS,
+) -> list[ModelInfo]:
+    """The models with what each can do where the server must be asked one by one, as far as it answers in time."""
+    if profile.wire != "ollama-native":
+        return list(models)
+
+    async def one(model: ModelInfo) -> ModelInfo:
+        body = {"model": model.id}
+        try:
+            shown = await fetch(profile, "/api/show", env=env, network=network, body=body, seconds=seconds)
+        except AgentError:
+            return model
+        return replace(read_show(model.id, shown), size=model.size)
+
+    return [*await asyncio.gather(*map(one, models[:_ASKED])), *models[_ASKED:]]
 
 
 async def inspect(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> ModelInfo:
@@ -106,30 +132,37 @@ async def fetch(
         AgentError: there is none; one sentence says why, without any key.
     """
     if root:
-        parts = urlsplit(profile.endpoint or "")
-        profile = replace(profile, endpoint=urlunsplit((parts.scheme, parts.netloc, "", "", "")))
+        profile = replace(profile, endpoint=root_of(profile.endpoint))
     where = origin(profile.endpoint or "")
+    httpx = connection.load_httpx()
+    data = bytearray()
     try:
         wire = replace(wire_of(profile), path=path)
-        call = await http.prepare(wire, profile, Request("", ()), http.Link(env=env, network=network or Network()))
-        headers = {**call.headers, "accept": "application/json"}
-        async with asyncio.timeout(seconds), http.open_client(call) as client:
-            response = await client.request("POST" if body else "GET", call.url, headers=headers, json=body)
+        call = await connection.prepare(wire, profile, env, network or Network())
+        asked = {"headers": {**call.headers, "accept": "application/json"}, "json": body}
+        async with (
+            asyncio.timeout(seconds),
+            connection.client(call) as client,
+            client.stream("POST" if body else "GET", call.url, **asked) as response,
+            aclosing(connection.unpacked(response)) as pieces,
+        ):
+            async for piece in pieces:
+                data += piece
+                if len(data) > _MAX_BYTES:
+                    raise AgentError(f"{where} sent more than {_MAX_BYTES >> 20} MiB: is it the right address?")
     except WireFault as fault:
         raise AgentError(fault.error.message) from None
     except TimeoutError:
         raise Unanswered(f"{where} did not answer within {seconds:g} s") from None
-    except http.load_httpx().HTTPError as error:
-        raise Unanswered(http.transport_error(error, call.url, profile.start).message) from None
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise Unanswered(connection.transport_error(error, call.url, profile.start, call.proxy).message) from None
     if response.status_code != 200:
-        said = response.content[: errors.MAX_BODY]
+        said = bytes(data[: errors.MAX_BODY])
         refused = errors.from_response(response.status_code, response.headers, said, call.secrets)
-        raise AgentError(http.told(refused, call).message)
-    if len(response.content) > _MAX_BYTES:
-        raise AgentError(f"{where} sent a list of models of more than 4 MiB")
+        raise AgentError(connection.told(refused, call).message)
     try:
-        return response.json()
-    except (ValueError, RecursionError):
+        return bounded_json(call.network.secrets.hide(data.decode("utf-8-sig", "replace")))
+    except ValueError:
         raise AgentError(f"{where} did not send JSON: is it the right address?") from None
 
 

@@ -1,16 +1,21 @@
-"""Whom the product may talk to, and whom it did: one value that every request of a session passes.
+"""What all requests of a process share: whom they may reach and whom they did, what was learned, what is secret.
 
 `--offline` and `/privacy` are functions of it. It lives as long as the process and is never written down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from typing import Any
 
+from tui_agent.core.address import parts_of
+from tui_agent.core.secrets import Secrets
 from tui_agent.core.types import AgentError, ConfigError
 from tui_agent.providers.keys import is_loopback
+from tui_agent.providers.vendors import Identity, Vendor
 
 
 class Unanswered(AgentError):  # noqa: N818 - what happened, not whose fault it is
@@ -19,12 +24,40 @@ class Unanswered(AgentError):  # noqa: N818 - what happened, not whose fault it 
 
 @dataclass(slots=True)
 class Network:
-    """`offline`: nothing but this machine. `contacted`: how many requests went to each origin, in order of the first."""
+    """`offline`: nothing but this machine. `contacted`: how many requests went to each origin, in order of the first.
+
+    `learned`: the rules of profiles whose server refused a setting. `secrets`: every key that was read.
+    """
 
     offline: bool = False
     contacted: dict[str, int] = field(default_factory=dict)
+    learned: dict[Identity, Vendor] = field(default_factory=dict)
+    secrets: Secrets = field(default_factory=Secrets)
     trace: Callable[[str], None] | None = None
     """Told each request without what was said, and how its reply ended, as one line of JSON without keys."""
+    clients: dict[object, Any] | None = None
+    """The open HTTP clients, by what they were opened with; None: each request has one of its own."""
+    impatient: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by a person who does not want to wait for the next try."""
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Keep connections from one request to the next until this is left. For one event loop."""
+        self.clients = {}
+        try:
+            yield
+        finally:
+            clients, self.clients = self.clients, None
+            for client in clients.values():
+                await client.aclose()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait so long, or until the person does not want to any more."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.impatient.wait()
+        except TimeoutError:
+            return
 
     def permit(self, url: str) -> None:
         """Refuse an address that may not be reached, before anything is sent.
@@ -43,9 +76,8 @@ class Network:
 
 def origin(url: str) -> str:
     """Scheme, host and port: what may be shown of an address."""
-    try:
-        parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
+    parts = parts_of(url)
+    if parts is None:
         return "an unreadable address"
+    port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{parts.hostname or ''}{port}"

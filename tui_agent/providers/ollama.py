@@ -30,7 +30,18 @@ from tui_agent.providers.effort import with_effort
 from tui_agent.providers.history import last_user, made_here, repair, sendable_arguments, wire_name, wire_names
 from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
-from tui_agent.providers.wire import Decoder, Frames, Wire, WireFault, argument_text, protocol_fault, string, tokens
+from tui_agent.providers.wire import (
+    FAULTS,
+    Decoder,
+    Frames,
+    Wire,
+    WireFault,
+    argument_text,
+    called,
+    protocol_fault,
+    string,
+    tokens,
+)
 
 __all__ = ["WIRE", "build", "collect", "decoder", "stream"]
 
@@ -134,9 +145,9 @@ class LineReader:
         """Take one line; see `wire.Reader`."""
         if not isinstance(value, dict):
             raise protocol_fault("a line of the stream is not an object", retryable=True)
-        if value.get("error"):
-            raise WireFault(errors.from_payload(value))
         message = value.get("message")
+        if value.get("error") or (not isinstance(message, dict) and value.keys() & FAULTS):
+            raise WireFault(errors.from_payload(value))
         if isinstance(message, dict):
             self._message(message, out)
         if value.get("done") is True:
@@ -153,13 +164,13 @@ class LineReader:
         if isinstance(content, str) and content:
             out.extend(self._text.feed(content))
         calls = message.get("tool_calls")
-        for call in calls if isinstance(calls, list) else ():
-            function = call.get("function") if isinstance(call, dict) else None
-            if isinstance(function, dict):
-                self._call(call, function, out)
+        for call in calls if isinstance(calls, list) else [calls]:
+            if call:
+                self._call(call if isinstance(call, dict) else {}, out)
 
-    def _call(self, call: Mapping[str, Any], function: Mapping[str, Any], out: list[Delta]) -> None:
-        """Calls come whole; ids are new and not every version sends them."""
+    def _call(self, call: Mapping[str, Any], out: list[Delta]) -> None:
+        """Calls come whole; ids are new and not every version sends them. What cannot be read is a call without a name."""
+        function = called(call)
         name = string(function.get("name"))
         arguments = argument_text(function.get("arguments"))
         out.append(CallDelta(self._calls, string(call.get("id")), self._real_names.get(name, name), arguments))

@@ -47,11 +47,14 @@ from tui_agent.providers.history import (
 from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
 from tui_agent.providers.wire import (
+    FAULTS,
     Decoder,
     Frames,
     Wire,
     WireFault,
     argument_text,
+    called,
+    counted,
     number,
     protocol_fault,
     string,
@@ -71,6 +74,7 @@ _FINISH: Mapping[str, Finish] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "eos": "stop",
+    "eos_token": "stop",
     "tool_calls": "tool_calls",
     "tool_use": "tool_calls",
     "function_call": "tool_calls",
@@ -81,10 +85,14 @@ _FINISH: Mapping[str, Finish] = {
     "safety": "content_filter",
     "recitation": "content_filter",
     "sensitive": "content_filter",
+    "prohibited_content": "content_filter",
+    "blocklist": "content_filter",
     "refusal": "refusal",
 }
-_TOTALS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
-_OWN_OBJECTS = frozenset({"chat.completion", "chat.completion.chunk", ""})
+_OF_CALLS = frozenset({"index", "id", "type", "function", "name", "arguments"})
+"""Members of a call that are read; what else it holds goes back as it came."""
+_ASKED, _ANSWERED = ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")
+_THOUGHTS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 _FAILED = frozenset(
     {"error", "abort", "aborted", "network_error", "insufficient_system_resource", "malformed_function_call"}
 )
@@ -210,7 +218,8 @@ class ChatReader:
         self._calls = CallKeys(real_names)
         self._legacy: int | None = None
         self._refused = False
-        self._usage: Mapping[str, Any] | None = None
+        self._streamed = False
+        self._usage: dict[str, Any] = {}
         self._details: dict[str, dict[Any, dict[str, Any]]] = {}
 
     def read(self, event: str, value: Json, out: list[Delta]) -> None:
@@ -232,22 +241,27 @@ class ChatReader:
                 said = json.dumps(value, ensure_ascii=False)[:300]
                 raise protocol_fault(f"the answer holds no message: {said}", retryable=True)
             for choice in choices:
-                if isinstance(choice, dict) and not choice.get("index"):
+                if isinstance(choice, dict) and not number(choice.get("index")):
                     self._choice(choice, out)
-        elif value.keys() & {"detail", "message"} or string(value.get("object")) not in _OWN_OBJECTS:
+        elif value.keys() & FAULTS:
             raise WireFault(errors.from_payload(value))
 
     def _count(self, usage: Json) -> None:
-        """Later counts replace earlier ones, servers repeat running totals; an empty frame erases nothing."""
-        if isinstance(usage, dict) and (self._usage is None or any(tokens(usage.get(name)) for name in _TOTALS)):
-            self._usage = usage
+        """Later counts replace earlier ones, servers repeat running totals; null and 0 never erase a number."""
+        for name, count in usage.items() if isinstance(usage, dict) else ():
+            if tokens(count) or isinstance(count, dict) or name not in self._usage:
+                self._usage[name] = count
 
     def _choice(self, choice: Mapping[str, Any], out: list[Delta]) -> None:
         if "usage" in choice:
             self._count(choice["usage"])
         if choice.get("error"):
             raise WireFault(errors.from_payload(choice))
-        delta = choice.get("delta") or choice.get("message")
+        delta = choice.get("delta")
+        if isinstance(delta, dict):
+            self._streamed = self._streamed or bool(delta)
+        elif not self._streamed:  # some servers repeat at the end as a message what they streamed
+            delta = choice.get("message")
         if isinstance(delta, dict):
             self._delta(delta, out)
         label = choice.get("finish_reason")
@@ -255,7 +269,9 @@ class ChatReader:
             label = label.lower()
             if label in _FAILED:
                 raise WireFault(ProviderError("server", f"the server ended the reply with {label!r}", retryable=True))
-            self.finish = _FINISH.get(label, "unknown")
+            finish = _FINISH.get(label, "unknown")
+            if self.finish is None or finish != "stop":  # a last frame that only says that it is over
+                self.finish = finish
         elif "message" in choice and self.finish is None:
             self.finish = "stop"
         if self._refused and self.finish == "stop":
@@ -268,8 +284,8 @@ class ChatReader:
         if isinstance(content, str):
             if content:
                 out.extend(self._text.feed(content))
-        elif isinstance(content, list):
-            self._parts(content, out)
+        elif isinstance(content, list | dict):
+            self._parts(content if isinstance(content, list) else [content], out)
         refusal = delta.get("refusal")
         if isinstance(refusal, str) and refusal:
             self._refused = True
@@ -282,10 +298,12 @@ class ChatReader:
 
     def _parts(self, parts: list[Json], out: list[Delta]) -> None:
         for part in parts:
+            if isinstance(part, str):
+                out.extend(self._text.feed(part))
             if not isinstance(part, dict):
                 continue
-            if part.get("type") == "thinking":
-                thinking = part.get("thinking")
+            if string(part.get("type")) in {"thinking", "reasoning"}:
+                thinking = part.get("thinking") or part.get("summary") or part.get("text")
                 pieces = thinking if isinstance(thinking, list) else [{"text": thinking}]
                 self._think(
                     "".join(p["text"] for p in pieces if isinstance(p, dict) and isinstance(p.get("text"), str)), out
@@ -297,7 +315,7 @@ class ChatReader:
 
     def _thoughts(self, delta: Mapping[str, Any], out: list[Delta]) -> None:
         """Show reasoning once: the same text may come as a string and as details to keep."""
-        plain = delta.get("reasoning_content") or delta.get("reasoning") or delta.get("reasoning_text")
+        plain = next((thought for name in _THOUGHTS if (thought := delta.get(name))), None)
         if isinstance(plain, str) and plain:
             self._plain_reasoning = True
             self._think(plain, out)
@@ -331,12 +349,11 @@ class ChatReader:
         for entry in entries:
             if not isinstance(entry, dict):
                 continue
-            function = entry.get("function")
-            function = function if isinstance(function, dict) else {}
+            function = called(entry)
             index, call_id, name = number(entry.get("index")), string(entry.get("id")), string(function.get("name"))
             arguments = argument_text(function.get("arguments"))
             key = self._calls.key(index, call_id, name, arguments, fresh=fresh)
-            members = {member: entry[member] for member in entry if member not in {"index", "id", "type", "function"}}
+            members = {member: entry[member] for member in entry if member not in _OF_CALLS}
             out.append(CallDelta(key, call_id, self._real_name(key), arguments, members))
             fresh = True
 
@@ -363,15 +380,14 @@ class ChatReader:
     def usage(self) -> Usage | None:
         """The last counts that were sent."""
         counts = self._usage
-        if counts is None:
+        if not counts:
             return None
-        prompt, completion = counts.get("prompt_tokens_details"), counts.get("completion_tokens_details")
-        prompt = prompt if isinstance(prompt, dict) else {}
-        completion = completion if isinstance(completion, dict) else {}
+        prompt = _details(counts, "prompt_tokens_details", "input_tokens_details")
+        completion = _details(counts, "completion_tokens_details", "output_tokens_details")
         reasoning = tokens(completion.get("reasoning_tokens"))
-        asked = _first(counts, "prompt_tokens", "input_tokens")
-        answered = _first(counts, "completion_tokens", "output_tokens")
-        if None not in {asked, answered, reasoning} and counts.get("total_tokens") == asked + answered + reasoning:
+        asked, answered = counted(_first(counts, *_ASKED), _first(counts, *_ANSWERED))
+        parts = (asked, answered, reasoning)
+        if answered and reasoning and None not in parts and counts.get("total_tokens") == sum(filter(None, parts)):
             answered += reasoning  # some servers count reasoning apart from the completion
         return Usage(
             input_tokens=asked,
@@ -384,6 +400,11 @@ class ChatReader:
     def extras(self) -> dict[str, Any]:
         """Reasoning blocks with their signatures; members of calls travel with the calls."""
         return {member: list(blocks.values()) for member, blocks in self._details.items()}
+
+
+def _details(counts: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """The first of some objects of counts that is there."""
+    return next((found for name in names if isinstance(found := counts.get(name), dict)), {})
 
 
 def _first(counts: Mapping[str, Any], *names: str) -> Any:

@@ -3,8 +3,8 @@
 A script is a JSON object: `replies` is the list of replies, `after` what is said when they are used up,
 `otherwise` a `pattern` and the `reply` that is given instead when a tool result since the last reply
 matches it (the person refused, say, so that the recording no longer fits). A reply is
-`{"text": "...", "calls": [{"name": ..., "arguments": {...}}], "reasoning": "...", "usage": {...}}`, every
-member optional. Which reply is next follows from the request: the assistant messages in its history.
+`{"text": "...", "calls": [{"name": ..., "arguments": {...}}], "reasoning": "...", "usage": {...},
+"finish": "stop"}`, every member optional. Which reply is next follows from the request: the assistant messages in its history.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _deltas(reply: Recorded, number: int) -> Iterator[Delta]:
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
         yield CallDelta(index, call.get("id", f"call-{number}-{index}"), call["name"], text)
     usage = Usage(**reply["usage"]) if "usage" in reply else None
-    yield ReplyEnd("tool_calls" if calls else "stop", usage)
+    yield ReplyEnd(reply.get("finish", "tool_calls" if calls else "stop"), usage)
 
 
 def from_function(answer: Callable[[Request], str], name: str = "function") -> Model:

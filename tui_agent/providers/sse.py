@@ -8,12 +8,17 @@ and decodes nothing more.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 MAX_EVENT = 8 * 1024 * 1024
 """Bytes of one line or one event."""
 
 BOM = b"\xef\xbb\xbf"
+
+_BESIDE = 4096
+"""Bytes that are kept of lines which are no field of an event."""
+_FIELD = re.compile(rb"[\w.-]*(?::|$)")
 
 
 class LineDecoder:
@@ -86,6 +91,8 @@ class SseDecoder:
     def __init__(self) -> None:
         self._lines = LineDecoder()
         self._too_long = False
+        self.beside = b""
+        """Lines that no event stream holds, as far as they are kept."""
         self._event = ""
         self._data: list[bytes] = []
         self._size = 0
@@ -130,3 +137,5 @@ class SseDecoder:
             self._event = ""
         elif line.startswith(b"event:"):
             self._event = str(line[6:], "utf-8", "replace").removeprefix(" ")
+        elif len(self.beside) < _BESIDE and not _FIELD.match(line):
+            self.beside += line[:_BESIDE] + b"\n"

@@ -23,8 +23,11 @@ _TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([^>\s]+)>(.*?)</function>", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([^>\s]+)>(.*?)</parameter>(?=\s*(?:<parameter=|\Z))", re.DOTALL)
 _NAMED = re.compile(r"([A-Za-z0-9_-]+)\s*(?:\[ARGS\]\s*)?(\{.*\})", re.DOTALL)
-_FENCE_START = re.compile(r"```[ \t]*(?:json|tool_call|tool)?[ \t]*\n\s*[\[{]")
-_FENCE_HEAD = re.compile(r"`{1,3}|```[ \t]*[a-z_]*[ \t]*(\n\s*)?")
+_JSON_START = re.compile(r"(?:```[ \t]*(?:json|tool_call|tool)?[ \t]*\n\s*)?(?:\{|\[\s*\{)")
+_JSON_HEAD = re.compile(r"`{1,3}|```[ \t]*[a-z_]*[ \t]*(\n\s*)?(\[\s*)?|\[\s*")
+_ENDS = re.compile(r"(?:\s*(?:</tool_call>|<\|e[om]\w_id\|>))+\Z")
+"""Marks behind a call that do not belong to it: the end of markup whose beginning a model forgot, the end of a turn."""
+_NEXT_NAMED = re.compile(r"(?<=[}\]])\s*\[TOOL_CALLS\]")
 _LOOKAHEAD = 64
 
 
@@ -171,15 +174,15 @@ class TextStream:
         return [TextDelta(text[:cut])] if cut else []
 
     def _opening(self, text: str) -> list[Delta]:
-        """A reply that is nothing but one JSON object, bare or fenced, may be a call: hold it whole."""
+        """A reply that is nothing but JSON, bare or fenced, may be calls: hold it whole."""
         begin = text.lstrip()
-        if len(text) < _LOOKAHEAD and (not begin or _FENCE_HEAD.fullmatch(begin)):
+        if len(text) < _LOOKAHEAD and (not begin or _JSON_HEAD.fullmatch(begin)):
             self._state = "opening"
             self._buffer = text
             return []
         self._state = "text"
         self._buffer = ""
-        if begin.startswith("{") or _FENCE_START.match(begin):
+        if _JSON_START.match(begin):
             self._held = [text]
             return []
         return self._visible(text)
@@ -188,6 +191,8 @@ class TextStream:
 def text_calls(text: str, offered: Offered) -> list[tuple[str, str]]:
     """(tool, argument text) of each call that the whole of `text` consists of; empty if it is anything else."""
     text = text.strip()
+    if not text.startswith("<tool_call>"):
+        text = _ENDS.sub("", text)
     if text.startswith("<tool_call>"):
         bodies = _TAGGED.findall(text)
         rest = _TAGGED.sub("", text)
@@ -195,8 +200,8 @@ def text_calls(text: str, offered: Offered) -> list[tuple[str, str]]:
         bodies = [match.group() for match in _FUNCTION.finditer(text)]
         rest = _FUNCTION.sub("", text)
     else:
-        bodies = [_unfenced(text.removeprefix("[TOOL_CALLS]").removeprefix("<|python_tag|>"))]
-        rest = ""
+        pieces = _NEXT_NAMED.split(text.removeprefix("[TOOL_CALLS]").removeprefix("<|python_tag|>"))
+        bodies, rest = [_unfenced(piece) for piece in pieces], ""
     found = [call for body in bodies for call in _calls_in(body.strip(), offered)]
     if rest.strip() or not all(call is not None and call[0] in offered for call in found):
         return []
@@ -248,12 +253,14 @@ def _typed(value: str, schema: Any) -> Any:
 
 
 def _json_call(item: Any) -> tuple[str, str] | None:
+    if isinstance(item, dict) and isinstance(item.get("function"), dict):
+        item = item["function"]
     if not isinstance(item, dict) or not isinstance(item.get("name"), str):
         return None
-    arguments = item.get("arguments", item.get("parameters", {}))
+    arguments = item.get("arguments", item.get("parameters"))
     if isinstance(arguments, str):
         return item["name"], arguments
-    return item["name"], json.dumps(arguments, ensure_ascii=False)
+    return item["name"], json.dumps({} if arguments is None else arguments, ensure_ascii=False)
 
 
 def _overlap(text: str, marker: str) -> int:

@@ -11,14 +11,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, TypeAlias
 
+from tui_agent.core.address import host_of
 from tui_agent.core.profile import Profile
 from tui_agent.providers import effort
 from tui_agent.providers.effort import Efforts
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+
+ROLES = "the order of roles"
+"""What a server refuses that wants the roles to alternate; they do from then on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,14 @@ _UNSUPPORTED = re.compile(
 )
 
 
+Identity: TypeAlias = tuple[str, str, str, str]
+
+
+def identity(profile: Profile) -> Identity:
+    """What learned rules belong to: the profile's name and type, the server, the model."""
+    return profile.name, profile.type, profile.endpoint or "", profile.model or ""
+
+
 def rules(profile: Profile) -> Vendor:
     """The vendor rules of a profile, before anything was learned."""
     if profile.type == "openai":  # what every compatible server is called: the host tells more
@@ -124,7 +135,7 @@ def adapt(vendor: Vendor, body: Mapping[str, Any], status: int, refusal: str) ->
     """
     said = refusal.lower()
     if status in {400, 422, 500} and not vendor.bridge and re.search(r"must alternate|raise_exception|jinja", said):
-        return replace(vendor, bridge=True), "the order of roles"
+        return replace(vendor, bridge=True), ROLES
     if status not in {400, 422}:
         return None
     if "stream_options" in body and re.search(r"stream_options|include_usage|param incorrect", said):
@@ -146,10 +157,7 @@ def adapt(vendor: Vendor, body: Mapping[str, Any], status: int, refusal: str) ->
 
 
 def _by_host(endpoint: str | None) -> Vendor | None:
-    try:
-        host = urlsplit(endpoint or "").hostname or ""
-    except ValueError:
-        return None
+    host = host_of(endpoint)
     return next(
         (vendor for vendor in VENDORS.values() for own in vendor.hosts if host == own or host.endswith("." + own)), None
     )

@@ -13,12 +13,17 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tui_agent.core.profile import Profile
+from tui_agent.core.reply import EVENT_DEPTH, TooDeepError, bounded, bounded_json
 from tui_agent.core.types import Delta, Finish, History, Json, JsonObject, ProviderError, ReplyEnd, ToolSpec, Usage
+from tui_agent.providers import errors
 from tui_agent.providers.sse import BOM, MAX_EVENT, LineDecoder, SseDecoder, SseEvent
 from tui_agent.providers.vendors import Vendor
 
 DONE = "[DONE]"
+FAULTS = frozenset({"detail", "message", "errors"})
+"""Members by which servers say what is wrong in a body that is no reply, where there is no `error`."""
 _MAX_TOKENS = 10**12
+_INDEX_DIGITS = 10
 
 
 class WireFault(Exception):  # noqa: N818 - it carries an error value
@@ -71,6 +76,16 @@ class Frames:
         self._whole: list[bytes] | None = None
         self._whole_size = 0
 
+    @property
+    def whole(self) -> bool:
+        """Whether the body is JSON by itself and no stream."""
+        return self._whole is not None
+
+    @property
+    def beside(self) -> str:
+        """The beginning of what stands in a stream of events and is none: what a gateway writes when its server fails."""
+        return str(self._sse.beside, "utf-8", "replace").strip()
+
     def feed(self, data: bytes) -> Iterator[tuple[str, Json]]:
         """The values that these bytes complete. Raises `WireFault` behind the last good one."""
         if self._head is not None:
@@ -110,9 +125,13 @@ class Frames:
                 self.ended = True
                 return
             try:
-                value = json.loads(text)
-            except (ValueError, RecursionError):
+                value = bounded_json(text)
+            except TooDeepError:
+                raise _too_deep() from None
+            except ValueError:
                 yield from self._odd(event, text, cut=cut)
+                if self.ended:
+                    return
             else:
                 yield event, value
 
@@ -126,8 +145,10 @@ class Frames:
                 self.ended = True
                 return
             try:
-                value = json.loads(line)
-            except (ValueError, RecursionError):
+                value = bounded_json(line)
+            except TooDeepError:
+                raise _too_deep() from None
+            except ValueError:
                 if cut:
                     return
                 raise protocol_fault("an event of the stream is not JSON: bytes were lost", retryable=True) from None
@@ -158,17 +179,27 @@ def _values_in(text: str) -> list[Json] | None:
     text, at = text.strip(), 0
     try:
         while at < len(text):
+            start = at
             value, at = decoder.raw_decode(text, at)
-            values.append(value)
+            values.append(bounded(value, text[start:at]))
             while text[at : at + 1].isspace():
                 at += 1
-    except (ValueError, RecursionError):
+    except (TooDeepError, RecursionError):
+        raise _too_deep() from None
+    except ValueError:
         return None
     return values
 
 
+def _too_deep() -> WireFault:
+    return protocol_fault(f"an event of the stream is nested deeper than {EVENT_DEPTH} levels", retryable=False)
+
+
 def _too_long() -> WireFault:
     return protocol_fault(f"an event of the stream is longer than {MAX_EVENT // 1024 // 1024} MiB", retryable=False)
+
+
+FOREIGN = "nothing of the answer is of this format: check type and endpoint of this profile"
 
 
 class Decoder:
@@ -178,6 +209,7 @@ class Decoder:
         self._frames = frames
         self._reader = reader
         self._error: ProviderError | None = None
+        self._said = False
 
     @property
     def seen(self) -> bool:
@@ -210,6 +242,8 @@ class Decoder:
                 self._error = error or self._error
         failure = self._error or self._missing_end(error)
         out.extend(self._reader.rest(want_calls=failure is None))
+        if failure is None and self._reader.finish is None and not (self._said or out):
+            failure = ProviderError("protocol", FOREIGN)
         finish = None if failure else self._reader.finish or "stop"
         out.append(ReplyEnd(finish, self._reader.usage(), failure, self._reader.extras()))
         return out
@@ -223,6 +257,7 @@ class Decoder:
                     break
         except WireFault as fault:
             self._error = fault.error
+        self._said = self._said or bool(out)
         return out
 
     def _missing_end(self, error: ProviderError | None) -> ProviderError | None:
@@ -230,8 +265,12 @@ class Decoder:
             return None
         if error is not None:
             return error
+        if self._frames.beside:
+            return errors.from_beside(self._frames.beside, begun=self._frames.seen)
         if not self._frames.seen:
             return ProviderError("protocol", "the server sent an empty reply", retryable=True)
+        if self._frames.whole and not self._said:
+            return ProviderError("protocol", FOREIGN)
         return ProviderError("network", "the reply was cut off before its end", retryable=True)
 
 
@@ -256,7 +295,8 @@ class Wire:
 
     `path` is appended to the endpoint unless the endpoint already ends with a part of it.
     `headers` gives the headers for a key (None: no key). `constrain` turns the JSON Schema that a reply must
-    follow into settings of the request; a format without such settings has none.
+    follow into settings of the request; a format without such settings has none. `answer` is how many tokens of an
+    answer are asked for where the format demands a number, 0 where it does not.
     """
 
     name: str
@@ -265,6 +305,7 @@ class Wire:
     decoder: Callable[[Profile, Sequence[ToolSpec]], Decoder]
     headers: Callable[[str | None], Mapping[str, str]]
     constrain: Callable[[JsonObject], Mapping[str, Any]] = lambda _: {}
+    answer: int = 0
 
 
 def string(value: Json) -> str:
@@ -273,8 +314,16 @@ def string(value: Json) -> str:
 
 
 def number(value: Json) -> int | None:
-    """An index; None for null, for a missing one, and for any other type."""
+    """An index, also one that is written as text; None for null, for a missing one, and for any other type."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _INDEX_DIGITS:
+        return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def called(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Name and arguments of a call: in `function`, or beside the id where a server leaves that out."""
+    function = call.get("function", call)
+    return function if isinstance(function, Mapping) else {}
 
 
 def argument_text(value: Json) -> str:
@@ -289,3 +338,8 @@ def tokens(value: Json) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MAX_TOKENS:
         return None
     return int(value)
+
+
+def counted(asked: int | None, answered: int | None) -> tuple[int | None, int | None]:
+    """The counts of a request and its answer; unknown when both are 0: no request is empty, so nobody has counted."""
+    return (asked, answered) if asked or answered else (None, None)

@@ -15,12 +15,22 @@ from tui_agent.core.types import AgentError, JsonObject, OutcomeStatus, ToolSpec
 class ToolError(AgentError):
     """An action that cannot be carried out; the text is what the model is told.
 
-    `status` is "refused" when a rule said no and "error" when the world or the call is at fault.
+    `status` is "refused" when a rule said no and "error" when the world or the call is at fault. `invalid`: the call
+    itself is, so that nothing could be tried.
     """
 
     def __init__(self, text: str, status: OutcomeStatus = "error") -> None:
         super().__init__(text)
         self.status = status
+        self.invalid = False
+
+
+class InvalidCallError(ToolError):
+    """A call that names no tool there is, or has other fields than its tool."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.invalid = True
 
 
 _TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -33,9 +43,9 @@ _TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
 
 
 def validate(spec: ToolSpec, arguments: object) -> dict[str, Any]:
-    """The arguments as a plain dict, optional nulls left out; raises `ToolError` for anything the schema refuses."""
+    """The arguments as a plain dict, optional nulls left out; raises `InvalidCallError` for anything the schema refuses."""
     if not isinstance(arguments, Mapping):
-        raise ToolError(f"the arguments of {spec.name} must be an object like {_example(spec)}")
+        raise InvalidCallError(f"the arguments of {spec.name} must be an object like {_example(spec)}")
     return _object(spec.parameters, arguments, spec.name, "")
 
 
@@ -47,9 +57,9 @@ def _object(schema: JsonObject, value: Mapping[str, Any], owner: str, prefix: st
     properties: Mapping[str, JsonObject] = schema["properties"]
     required: list[str] = schema.get("required", [])
     if missing := [prefix + name for name in required if name not in value]:
-        raise ToolError(f"missing fields for {owner}: {', '.join(missing)} ({_expected(properties, required)})")
+        raise InvalidCallError(f"missing fields for {owner}: {', '.join(missing)} ({_expected(properties, required)})")
     if extra := sorted(f"{prefix}{name}" for name in value if name not in properties):
-        raise ToolError(f"unexpected fields for {owner}: {', '.join(extra)} ({_expected(properties, required)})")
+        raise InvalidCallError(f"unexpected fields for {owner}: {', '.join(extra)} ({_expected(properties, required)})")
     return {
         name: _value(properties[name], item, owner, f"{prefix}{name}")
         for name, item in value.items()
@@ -67,24 +77,24 @@ def _value(schema: JsonObject, value: Any, owner: str, where: str) -> Any:
     if schema["type"] == "array" and schema["items"]["type"] == "string":
         words = "a list of strings"
     if not isinstance(value, kind) or (isinstance(value, bool) and schema["type"] != "boolean"):
-        raise ToolError(f"{where} must be {words}")
+        raise InvalidCallError(f"{where} must be {words}")
     if isinstance(value, str):
         _text(schema, value, where)
     if isinstance(value, list):
         if len(value) < schema.get("minItems", 0):
-            raise ToolError(f"{where} must not be empty: at least one is needed")
+            raise InvalidCallError(f"{where} must not be empty: at least one is needed")
         return [_value(schema["items"], item, owner, f"{where}[{i}]") for i, item in enumerate(value)]
     if isinstance(value, Mapping):
         return _object(schema, value, owner, f"{where}.")
     if "minimum" in schema and value < schema["minimum"]:
-        raise ToolError(f"{where} must be at least {schema['minimum']}")
+        raise InvalidCallError(f"{where} must be at least {schema['minimum']}")
     return value
 
 
 def _text(schema: JsonObject, value: str, where: str) -> None:
     if "enum" in schema and value not in schema["enum"]:
-        raise ToolError(f"{where} must be one of {', '.join(schema['enum'])}")
+        raise InvalidCallError(f"{where} must be one of {', '.join(schema['enum'])}")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ToolError(f"{where} contains half of a surrogate pair, which is no valid Unicode text") from None
+        raise InvalidCallError(f"{where} contains half of a surrogate pair, which is no valid Unicode text") from None

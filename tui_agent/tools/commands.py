@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from tui_agent.core.context import head_and_tail
+from tui_agent.core.context import head_and_tail, rest_of
 from tui_agent.core.types import RunArgv, RunScript
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.files import MAX_RESULT
@@ -13,6 +13,9 @@ from tui_agent.tools.files import MAX_RESULT
 _MAX_WORDS = 1000
 _MAX_BYTES = 32 * 1024
 _HEAD = MAX_RESULT // 4
+
+Keep = Callable[[str], str]
+"""Keeps a long text and gives its name, "" when it could not be kept."""
 
 
 class CommandResult(Protocol):
@@ -25,6 +28,10 @@ class CommandResult(Protocol):
     @property
     def timed_out(self) -> bool:
         """It was stopped at its time limit."""
+
+    @property
+    def interrupted(self) -> bool:
+        """The person stopped it."""
 
     @property
     def output(self) -> str:
@@ -45,6 +52,10 @@ class CommandResult(Protocol):
     @property
     def sandbox(self) -> str:
         """The kind of sandbox that it ran in, "none" for none, "" when nobody asked for one."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Remarks that the person must see, too."""
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -74,26 +85,38 @@ def _check(words: Sequence[str]) -> None:
         raise ToolError(f"the command is too long: at most {_MAX_WORDS} words and {_MAX_BYTES:,} bytes", "refused")
 
 
-def render(result: CommandResult, timeout: float) -> str:
-    """The output, at most 16,000 characters of head and tail, then how the command ended."""
-    lines = [_cut(result.output.rstrip("\n"))] if result.output.strip() else []
+def words(effect: RunArgv | RunScript) -> tuple[str, ...]:
+    """The words that are executed for an effect."""
+    return effect.argv if isinstance(effect, RunArgv) else ("/bin/sh", "-c", effect.script)
+
+
+def render(result: CommandResult, timeout: float, keep: Keep = lambda _: "") -> str:
+    """The output, at most 16,000 characters of head and tail, then how the command ended.
+
+    `keep` takes an output that is cut here, and gives the name by which the rest of it can be read.
+    """
+    lines = [cut(result.output.rstrip("\n"), keep)] if result.output.strip() else []
     if result.error is not None:
         lines.append(f"could not be started: {result.error}")
     elif result.timed_out:
         lines.append(f"(stopped after the time limit of {timeout:g} s)")
+    elif result.interrupted:
+        lines.append("interrupted by the person; what it had done by then stays done")
     elif result.exit_code is None:
         lines.append("(stopped before it ended)")
     else:
         lines.append(f"(exit {result.exit_code})")
     if result.killed:
         lines.append(f"(processes left running were ended: {', '.join(map(str, result.killed))})")
-    lines += [f"({remark})" for remark in result.remarks]
+    lines += [f"({remark})" for remark in (*result.remarks, *result.warnings)]
     return "\n".join(lines)
 
 
-def _cut(text: str) -> str:
-    """Head and tail of a long output; errors stand at its end, so the tail is the longer part."""
-    return head_and_tail(text, _HEAD, MAX_RESULT - 300 - _HEAD, "a narrower command shows them")
+def cut(text: str, keep: Keep) -> str:
+    """Head and tail of a long output, at most 16,000 characters; errors stand at its end, so the tail is the longer part."""
+    tail = MAX_RESULT - 300 - _HEAD
+    name = keep(text) if len(text) > _HEAD + tail else ""
+    return head_and_tail(text, _HEAD, tail, rest_of(name) or "a narrower command shows them")
 
 
 def note(result: CommandResult) -> str:

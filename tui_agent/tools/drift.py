@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})[\w.+-]*[ \t]*\n(.*\n)?\1\s*", re.DOTALL)
+from tui_agent.core.late import late
+
+_FENCE = late(r"\s*(`{3,}|~{3,})[\w.+-]*[ \t]*\n(.*\n)?\1\s*", re.DOTALL)
 _MARKDOWN = (".md", ".markdown", ".mdx", ".rst", ".qmd", ".rmd")
-_OMITTED = re.compile(
+_OMITTED = late(
     r"""^\s*
     (?:\#+|//+|/\*+|<!--|--|;+|%+|\*+|\{/\*|\(\*|"{3}|'{3})?\s*      # an opening of a comment, or none
     (?:
@@ -22,7 +24,7 @@ _OMITTED = re.compile(
     \s*(?:\.{3,}|…)?\s*\.?[\])>}]?\s*(?:\*/\}?|-->|\*\)|"{3}|'{3})?\s*$""",
     re.VERBOSE | re.IGNORECASE,
 )
-_NUMBERED = re.compile(r"^[ \t]*(\d+)(?:\t|\||: ?|→|│| \| )(.*)$")
+_NUMBERED = late(r"^[ \t]*(\d+)(?:\t|\||: ?|→|│| \| )(.*)$")
 
 
 def fenced(path: str, text: str, field: str) -> str | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tui_agent.tools import drift
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.mismatch import ambiguous, not_found
-from tui_agent.tools.text import BOM, TextFile, normalise, not_text
+from tui_agent.tools.text import BOM, MARK, TextFile, normalise, not_text, unix
 
 MAX_RESULT = 16_000
 """Characters of one tool result."""
@@ -72,7 +72,15 @@ def _missing(path: str, one: Edit) -> ToolError:
 
 
 def _spans(file: TextFile, path: str, one: Edit) -> list[tuple[int, int, str]]:
-    old, new = normalise(one.old), normalise(one.new)
+    old, new = unix(one.old), unix(one.new)
+    if old == MARK and file.bom and old not in file.text:
+        raise ToolError(f"old is only the byte order mark that {path} begins with, and the file keeps that", "refused")
+    # the mark that a file begins with is not in its text: with it a model means the beginning, and nowhere else
+    begins = old.startswith(MARK) and old not in file.text and old != MARK and file.text.startswith(old[1:])
+    if begins:
+        old, new = old[1:], new.removeprefix(MARK)
+    elif file.bom and old and file.text.startswith(old):
+        new = new.removeprefix(MARK)
     if not old:
         raise ToolError(
             "old is empty; it must be the exact text to replace. Use write_file to replace the whole file.", "refused"
@@ -94,6 +102,8 @@ def _spans(file: TextFile, path: str, one: Edit) -> list[tuple[int, int, str]]:
     first = file.text.find(old)
     if first < 0:
         raise ToolError(not_found(file, path, old), "refused")
+    if begins:
+        return [(0, len(old), new)]
     if one.replace_all:
         return [(at, at + len(old), new) for at in _all(file.text, old, first)]
     if file.text.find(old, first + 1) >= 0:

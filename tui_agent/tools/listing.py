@@ -44,3 +44,8 @@ def _row(entry: Entry) -> str:
             return f"[L] {entry.name} (symbolic link)"
         case "other":
             return f"[?] {entry.name} (not a regular file)"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun: 1 line, 7 lines."""
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -8,12 +8,12 @@ All work is bounded: long files are compared by windows around lines that look a
 from __future__ import annotations
 
 import difflib
-import html
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from tui_agent.core.late import unescaped
 from tui_agent.tools.drift import strip_numbers
 from tui_agent.tools.text import TextFile
 
@@ -97,8 +97,9 @@ def _reason(text: str, old: str) -> tuple[str, _Window | None]:
             return words, _Window(first, first + other.rstrip("\n").count("\n") + 1)
     if old.endswith("\n") and text.endswith(old[:-1]):
         last = text.count("\n") + 1
-        return "the file does not end with a newline; leave out the final newline of old", _Window(
-            last - old.count("\n"), last
+        return (
+            "the file does not end with a newline; leave out the final newline of old, or write the whole file",
+            _Window(last - old.count("\n"), last),
         )
     if len(text) > _MAX_CHARS or text.count("\n") > _MAX_LINES:
         return "", None
@@ -133,7 +134,7 @@ _REWRITES: tuple[tuple[Callable[[str], str], str], ...] = (
         _unescape,
         "old contains a backslash and an n (or another escape) where the file has a newline; send text escaped once",
     ),
-    (html.unescape, "old is HTML-escaped (entities such as &lt;); send the plain characters"),
+    (unescaped, "old is HTML-escaped (entities such as &lt;); send the plain characters"),
     (_plain_numbers, "old contains line-number prefixes from the read output; send the text without the numbers"),
     (_undiff, "old is written as a diff; send plain text without the + and - in front of the lines"),
     (_unfence, "old is wrapped in a markdown fence (```); send only the text of the file"),

@@ -39,9 +39,15 @@ _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 
 def fold(name: str) -> str:
     """One spelling for all: NFKC, invisible characters removed, case folded, a stream suffix and trailing blanks cut."""
-    kept = (c for c in unicodedata.normalize("NFKC", name) if not _ignorable(c))
+    plain = name.isascii() and name.isprintable()  # as most names are: then there is nothing to remove
+    kept = name if plain else (c for c in unicodedata.normalize("NFKC", name) if not _ignorable(c))
     text = unicodedata.normalize("NFKC", "".join(kept).casefold())
     return text.split(":")[0].rstrip(" .\t") or text
+
+
+def alike(name: str) -> str:
+    """One spelling for names that some file systems take for the same, and that look the same: case and accents."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
 def _ignorable(c: str) -> bool:

@@ -7,6 +7,7 @@ bytes of that file into an effect; the workspace authorises it, shows it and car
 from __future__ import annotations
 
 import difflib
+import json
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from types import MappingProxyType
 from typing import Any
 
 from tui_agent.core.diff import diff
+from tui_agent.core.display import plain
+from tui_agent.core.lookup import Lookup, ReadOutput
+from tui_agent.core.servers import CallServer
 from tui_agent.core.types import (
     Effect,
     JsonObject,
@@ -29,7 +33,7 @@ from tui_agent.core.types import (
     WriteBytes,
 )
 from tui_agent.tools import commands, files
-from tui_agent.tools.arguments import ToolError, validate
+from tui_agent.tools.arguments import InvalidCallError, ToolError, validate
 
 EXAMPLE_PATH = "example_folder/example.ext"
 """The only path a description names; when a model sends it back as a path, it is told that it is none."""
@@ -49,35 +53,46 @@ Prepare = Callable[[Mapping[str, Any], Situation], Effect]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. `changes_file`: `prepare` needs the bytes at `path`; `reads_first`: a model must have read them."""
+    """One tool. `changes_file`: `prepare` needs the bytes at `path`; `reads_first`: a model must have read them.
+
+    `not_stale`: they need not be read, but what was read must not have changed since.
+    `check` makes of the arguments of a call what `prepare` takes.
+    """
 
     spec: ToolSpec
     permission: PermissionClass
     prepare: Prepare
     changes_file: bool = False
     reads_first: bool = False
+    not_stale: bool = False
+    check: Callable[[ToolSpec, object], dict[str, Any]] = validate
+
+    @property
+    def has_path(self) -> bool:
+        """Whether it is about a path in the folder; what a server calls so is its own."""
+        return self.permission != "mcp" and "path" in self.spec.parameters["properties"]
 
     def arguments(self, call: ToolCall) -> dict[str, Any]:
-        """The checked arguments of a call to this tool, or `ToolError`."""
+        """The checked arguments of a call to this tool, or `InvalidCallError`."""
         if call.arguments is None:
-            raise ToolError(call.error or f"the arguments of {self.spec.name} are not valid JSON")
-        return validate(self.spec, call.arguments)
+            raise InvalidCallError(call.error or f"the arguments of {self.spec.name} are not valid JSON")
+        return self.check(self.spec, call.arguments)
 
 
 def find(call: ToolCall, tools: Mapping[str, Tool]) -> Tool:
-    """The tool a call names, among those enabled; `ToolError` says what is wrong with the name."""
+    """The tool a call names, among those enabled; `InvalidCallError` says what is wrong with the name."""
     if not call.name:
         received = call.raw or str(call.arguments or "")
-        raise ToolError(
+        raise InvalidCallError(
             "the tool name is empty; the call was probably truncated mid-generation. "
             f"It received arguments {received[:200]!r}. Send the whole call again."
         )
     if tool := tools.get(call.name):
         return tool
     if call.name in TOOLS:
-        raise ToolError(f"tool is not enabled: {call.name} (enabled: {', '.join(tools)})")
+        raise InvalidCallError(f"tool is not enabled: {call.name} (enabled: {', '.join(tools)})")
     near = difflib.get_close_matches(call.name, tools, 1)
-    raise ToolError(
+    raise InvalidCallError(
         f"unknown tool: {call.name} ({f'did you mean {near[0]}? ' if near else ''}known: {', '.join(tools)})"
     )
 
@@ -103,13 +118,20 @@ def summary(effect: Effect, named: str = "") -> str:
             return f"run  {shlex.join(argv)}"
         case RunScript(script):
             return f"shell  {script}"
+        case Lookup(source, text, part):
+            verb = {"search": "web", "page": "fetch"}.get(source, source)
+            return f"{verb}  {text}{f', {part}' if part else ''}"
+        case CallServer():
+            return f"mcp  {effect.name}  {json.dumps(effect.arguments, ensure_ascii=False)}"
+        case ReadOutput(name, start, limit):
+            return f"output  {name}  bytes {start}-{start + limit}"
         case SetPlan(items):
             return f"plan  {sum(status == 'done' for status, _ in items)} of {len(items)} done"
 
 
 def _via(path: str, named: str) -> str:
-    path = path or "."
-    return f"{path}  (by way of {named})" if named and named != path else path
+    shown = plain(path or ".", "path")  # a name may hold line ends, and this is one line
+    return f"{shown}  (by way of {plain(named, 'path')})" if named and named != (path or ".") else shown
 
 
 # ------------------------------------------------------------------ the table
@@ -173,7 +195,7 @@ _TABLE = (
     Tool(
         ToolSpec(
             "search",
-            "Search files for a regular expression; gives path, line number and line.",
+            "Find a regular expression; gives path, line number and line of each place.",
             _schema({"text": _string("regular expression"), "path": _string("file or folder to search in")}, "text"),
             {"text": "def example_name"},
         ),
@@ -183,7 +205,7 @@ _TABLE = (
     Tool(
         ToolSpec(
             "edit_file",
-            "Replace an exact piece of a file that you have read.",
+            "Replace one exact piece; you must have read the file.",
             _schema(
                 {
                     "path": _PATH,
@@ -203,7 +225,7 @@ _TABLE = (
     Tool(
         ToolSpec(
             "multi_edit",
-            "Replace several exact pieces of one file at once; all are applied or none.",
+            "Several exact edits at once; in one file, and all are applied or none.",
             _schema(
                 {
                     "path": _PATH,
@@ -226,7 +248,7 @@ _TABLE = (
     Tool(
         ToolSpec(
             "write_file",
-            "Create a file, or replace the whole text of one that you have read.",
+            "Write a whole file; an existing one only after you have read it.",
             _schema({"path": _PATH, "content": _string("the complete text of the file")}, "path content"),
             {"path": EXAMPLE_PATH, "content": "colour = 2\n"},
         ),
@@ -238,7 +260,7 @@ _TABLE = (
     Tool(
         ToolSpec(
             "propose_edit",
-            "Propose new contents for one file by giving its complete current and complete new text.",
+            "Replace a whole file; give its complete current and its complete new text.",
             _schema(
                 {
                     "path": _PATH,
@@ -258,11 +280,12 @@ _TABLE = (
         "write",
         _delete,
         changes_file=True,
+        not_stale=True,
     ),
     Tool(
         ToolSpec(
             "run_command",
-            "Run a program in the workspace, without a shell: no pipes, no redirection, no variables.",
+            "Run a program, no shell; so no pipes, no redirection, no variables.",
             _schema(
                 {
                     "argv": {
@@ -282,7 +305,7 @@ _TABLE = (
     Tool(
         ToolSpec(
             "run_shell",
-            "Run a script by /bin/sh in the workspace. Use run_command when no shell is needed.",
+            "Run a script by /bin/sh; use run_command when no shell is needed.",
             _schema({"script": _string("shell script")}, "script"),
             {"script": "ls | wc -l"},
         ),
@@ -292,7 +315,7 @@ _TABLE = (
     Tool(
         ToolSpec(
             "update_plan",
-            "Replace the list of steps that the person sees.",
+            "Set the list of steps; the person sees it.",
             _schema(
                 {
                     "items": {
@@ -309,7 +332,7 @@ _TABLE = (
                 },
                 "items",
             ),
-            {"items": [{"status": "now", "text": "read the code"}, {"status": "next", "text": "change it"}]},
+            {"items": [{"status": "now", "text": "read the code"}]},
         ),
         "none",
         lambda a, _: SetPlan(tuple((item["status"], item["text"]) for item in a["items"])),

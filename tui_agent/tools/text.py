@@ -40,9 +40,17 @@ def not_text(path: str, head: bytes, size: int, offset: int | None = None) -> To
     return ToolError(f"{path} is {what}; file tools handle UTF-8 text only. Nothing was changed.", "refused")
 
 
+MARK = BOM.decode()
+
+
 def normalise(text: str) -> str:
-    """What a model means: LF for CRLF, and no byte order mark in front."""
-    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+    """What a model means by a whole text: LF for CRLF, and no byte order mark in front."""
+    return unix(text).removeprefix(MARK)
+
+
+def unix(text: str) -> str:
+    """LF for CRLF."""
+    return text.replace("\r\n", "\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.core.disk import beginning
 from tui_agent.tools.names import noise
 
 if TYPE_CHECKING:
@@ -46,18 +47,48 @@ def files(root: str, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
         if stat.S_ISREG(info.st_mode):
             yield below, info
         return
-    rules = _above(root)
-    folders = below.split("/") if below else []
-    for depth in range(len(folders)):
-        outer = "".join(f"{name}/" for name in folders[:depth])
-        rules = rules + _read(f"{root}/{outer}", len(outer))
-    if below and _ignored(f"{below}/", rules):
-        rules = []
-    yield from _walk(root, f"{below}/" if below else "", rules)
+    ignores = Ignores(root)
+    if below and ignores(f"{below}/"):
+        ignores.forget(below)
+    yield from _walk(root, f"{below}/" if below else "", ignores)
 
 
-def _walk(root: str, folder: str, rules: list[_Rules]) -> Iterator[tuple[str, os.stat_result]]:
-    rules = rules + _read(f"{root}/{folder}", len(folder))
+def everything(root: str, ignores: Ignores | None = None) -> Iterator[tuple[str, os.stat_result]]:
+    """As `files`, with the links and the folders among them. `ignores` are rules to go by, as they were read when they were."""
+    Path(root).lstat()
+    yield from _walk(root, "", ignores or Ignores(root), all_kinds=True)
+
+
+class Ignores:
+    """Which paths below a folder its ignore files exclude; each is read once, so that a later walk goes by the same rules.
+
+    Blocks.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._known: dict[str, list[_Rules]] = {}
+
+    def __call__(self, path: str) -> bool:
+        """Whether a path relative to the root, a folder's ending in `/`, is excluded itself; not whether one above is."""
+        return _ignored(path, self.rules(path.rstrip("/").rpartition("/")[0]))
+
+    def forget(self, path: str) -> None:
+        """Look at what is in the folder of a path as if nothing was said about it, or above it."""
+        self._known[path.rpartition("/")[0]] = []
+
+    def rules(self, folder: str) -> list[_Rules]:
+        """The rules for what is in a folder, the outermost first; "" is the root."""
+        rules = self._known.get(folder)
+        if rules is None:
+            inside = f"{folder}/" if folder else ""
+            above = self.rules(folder.rpartition("/")[0]) if folder else _above(self._root)
+            rules = self._known[folder] = above + _read(f"{self._root}/{inside}", len(inside))
+        return rules
+
+
+def _walk(root: str, folder: str, ignores: Ignores, *, all_kinds: bool = False) -> Iterator[tuple[str, os.stat_result]]:
+    rules = ignores.rules(folder.rstrip("/"))
     try:
         with os.scandir(f"{root}/{folder}") as scan:
             entries = sorted(scan, key=lambda entry: entry.name)
@@ -66,14 +97,16 @@ def _walk(root: str, folder: str, rules: list[_Rules]) -> Iterator[tuple[str, os
     for entry in entries:
         path = folder + entry.name
         try:
-            if noise(entry.name) or entry.is_symlink():
+            if noise(entry.name) or (not all_kinds and entry.is_symlink()):
                 continue
             directory = entry.is_dir(follow_symlinks=False)
             if _ignored(path + "/" if directory else path, rules):
                 continue
             if directory:
-                yield from _walk(root, path + "/", rules)
-            elif entry.is_file(follow_symlinks=False):
+                if all_kinds:
+                    yield path, entry.stat(follow_symlinks=False)
+                yield from _walk(root, path + "/", ignores, all_kinds=all_kinds)
+            elif entry.is_file(follow_symlinks=False) or (all_kinds and entry.is_symlink()):
                 yield path, entry.stat(follow_symlinks=False)
         except OSError:  # it vanished while we looked
             continue
@@ -97,15 +130,8 @@ def _above(root: str) -> list[_Rules]:
 
 
 def _read(folder: str, cut: int, prefix: str = "") -> list[_Rules]:
-    try:
-        fd = os.open(f"{folder}.gitignore", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return []
-    with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return []
-        lines = file.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace").splitlines()
-    return [_Rules(_spec(lines), cut, prefix)]
+    data = beginning(f"{folder}.gitignore", _MAX_IGNORE_BYTES, links=False)
+    return [] if data is None else [_Rules(_spec(data.decode("utf-8", "replace").splitlines()), cut, prefix)]
 
 
 def _spec(lines: list[str]) -> GitIgnoreSpec:

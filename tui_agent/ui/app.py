@@ -3,44 +3,59 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.console import RenderableType
-from textual.app import App
 from textual.binding import BindingType
+from textual.filter import LineFilter
 from textual.worker import WorkerFailed
 
-from tui_agent.config import Loaded, load
-from tui_agent.core import fold
-from tui_agent.core.display import plain
+from tui_agent.config import Loaded, load, profile, with_profile
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import Model
 from tui_agent.demo import PROFILE
 from tui_agent.modes import MODES
 from tui_agent.paths import Paths, own_file
+from tui_agent.providers import load as load_http
 from tui_agent.providers.network import Network
+from tui_agent.providers.web import ENGINES
 from tui_agent.session import Session, Terms
+from tui_agent.sessions import Place
+from tui_agent.terms import with_servers
 from tui_agent.trust import Trust
-from tui_agent.ui import receipts
-from tui_agent.ui.actions import ACTIONS, keys_of
+from tui_agent.ui.actions import ACTIONS
+from tui_agent.ui.appearance import Appearance
+from tui_agent.ui.calling import INTENTS, Calling, choices
+from tui_agent.ui.caret import CaretApp
+from tui_agent.ui.carrying import Carrying
+from tui_agent.ui.completing import Sources
+from tui_agent.ui.completion import Choice
+from tui_agent.ui.context import ContextKeys
 from tui_agent.ui.conversation import Conversation
-from tui_agent.ui.first_run import DEMO, FirstRun
+from tui_agent.ui.editing import clean
+from tui_agent.ui.first_run import DEMO, Chosen, FirstRun, World
 from tui_agent.ui.found import Look, Servers, look_around
 from tui_agent.ui.job_list import JobList
-from tui_agent.ui.leader import Leader
+from tui_agent.ui.keymap import Keymap, checked
 from tui_agent.ui.main import Handler, MainScreen
-from tui_agent.ui.palette import Palette, PaletteItem
+from tui_agent.ui.mending import Mending
+from tui_agent.ui.menus import Menus
+from tui_agent.ui.painting import patch_painting
+from tui_agent.ui.pastes import patch_pastes
 from tui_agent.ui.reports import Reports
+from tui_agent.ui.rewind import Rewinding
 from tui_agent.ui.rights import Rights
+from tui_agent.ui.server_list import ServerList
+from tui_agent.ui.shelf import Shelf
 from tui_agent.ui.side import SidePane
-from tui_agent.ui.switching import Switching
-from tui_agent.ui.terminal import guard, patch_keys
+from tui_agent.ui.switching import EFFORTS, Switching
+from tui_agent.ui.terminal import drawing_on_the_terminal, guard, modes, patch_keys
 from tui_agent.ui.trust_card import ask_trust
-from tui_agent.ui.undo import go_back
-from tui_agent.ui.viewer import LinesView, Viewer
+from tui_agent.ui.undo import Undoing
 from tui_agent.workspace.git import branch_of
 
 STYLES = (
@@ -53,7 +68,14 @@ STYLES = (
     "review.tcss",
     "first_run.tcss",
     "undo.tcss",
+    "context.tcss",
+    "sessions.tcss",
 )
+
+PLAY_DEMO = -1
+"""What `run` returns when the person chose the demo at the first start: it plays in a folder of its own."""
+WARM_SECONDS = 1.0
+"""When what the first request needs is imported: not before the first frame, and before anybody has typed a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +98,23 @@ class Start:
     user_file: Path
     provider: str | None = None
     model: str | None = None
+    place: Place | None = None
+    """The session to go on with; None begins a new one."""
     ready: Ready | None = None
     """Everything is settled (the demo, tests): no question of trust, no configuration."""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     network: Network = field(default_factory=Network)
     look: Look = look_around
     """Finds what is on this machine, for the first run."""
+    light: bool | None = None
+    """Whether the terminal is light, None unknown."""
+    typed: str = ""
+    """What was typed before the screen was there."""
+    looks: Mapping[str, Any] = field(default_factory=dict)
+    """What goes before `[ui]` of the configuration this time."""
 
 
-class AgentApp(App[int], inherit_bindings=False):
+class AgentApp(CaretApp, inherit_bindings=False):
     """The full-screen agent."""
 
     CSS_PATH: ClassVar = [own_file(f"styles/{name}") for name in STYLES]
@@ -95,54 +125,70 @@ class AgentApp(App[int], inherit_bindings=False):
     def __init__(self, start: Start) -> None:
         super().__init__()
         self.begin = start
-        self.loaded = Loaded(start.ready.terms.settings) if start.ready else load(start.user_file)
+        loaded = Loaded(start.ready.terms.settings) if start.ready else load(start.user_file)
+        self.loaded, self.keys = self.in_force(loaded)
         self.trust = Trust(start.root, trusted=start.ready is not None and start.ready.terms.trusted)
-        self.jobs = JobList(self)
-        self.switching, self.reports = Switching(self), Reports(self)
-        self.tried = ""
+        self.jobs, self.appearance, self.servers = JobList(self), Appearance(self), ServerList(self)
+        self.animation_level = "none"
+        self.switching, self.reports, self.shelf = Switching(self), Reports(self), Shelf(self)
+        self.carrying, self.mending = Carrying(self), Mending(self)
+        self._kept = AsyncExitStack()
+        self.tried, self.wants_demo = "", False
         """How the first run's choice was tried, for the transcript."""
         handlers: dict[str, Handler] = {
-            "ui.palette": lambda _: self.open_palette("Commands"),
-            "ui.help": lambda _: self.open_palette("Keys and commands"),
-            "ui.leader": lambda _: self.open_leader(),
-            "session.undo": lambda _: self.go_back(redo=False),
-            "session.redo": lambda _: self.go_back(redo=True),
-            "session.receipts": self.show_receipts,
+            **Menus(self).handlers,
             "provider.switch": self.switching.provider,
             "model.switch": self.switching.model,
             "model.effort": self.switching.effort,
+            "model.window": self.switching.window,
             "session.tokens": self.reports.tokens,
             "session.privacy": self.reports.privacy,
             "config.show": self.reports.config,
-            "config.reload": self.reports.reload,
+            "app.doctor": self.reports.doctor,
             "session.debug": self.reports.debug,
+            "failure.details": self.reports.failure,
             "ui.redraw": self.redraw,
+            "composer.paste": self.carrying.paste,
             "app.suspend": lambda _: self.action_suspend_process(),
             "app.quit": self.quit,
             **Rights(self).handlers,
+            **Calling(self).handlers,
+            **ContextKeys(self).handlers,
+            **Undoing(self).handlers,
+            **self.shelf.handlers,
+            **Rewinding(self).handlers,
             **self.jobs.handlers,
+            **self.servers.handlers,
+            **self.mending.handlers,
+            **self.appearance.handlers,
         }
         self.main = MainScreen(SidePane(start.root), handlers)
 
     # -------------------------------------------------------------- start
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         """Everything that may wait for an answer happens in a worker."""
-        theme = self.loaded.settings.ui.theme
-        if theme is not None and theme in self.available_themes:
-            self.theme = theme
+        await self._kept.enter_async_context(self.terms().network.kept())
+        self._kept.push_async_callback(self.servers.end_all)
+        self.appearance.begin()
         self.run_worker(self.open_session(), name="start")
+        self.set_timer(WARM_SECONDS, self.warm)
+
+    def warm(self) -> None:
+        """Import what the first request needs; given uncalled, so that none is left waiting when the app ends first."""
+        self.run_worker(load_http, name="load")  # type: ignore[arg-type]  # the result is nobody's
 
     async def open_session(self) -> None:
         """Show the main screen, ask what must be asked in its order, then make the session."""
         await self.push_screen(self.main)
         begin = self.begin
+        self.main.composer.load(begin.typed)
+        self.take_keys()
         if (ready := begin.ready) is not None:
-            self.converse(Session(ready.terms, self.main.ask))
-            self.session.use(ready.model, ready.profile)
-            self.main.composer.load(ready.task)
+            self.shelf.begin(begin.place, ready.profile, None)
+            self.main.composer.load(ready.task or self.main.composer.text)
             if ready.note:
-                self.talk.note(ready.note)
+                self.talk.note(self.keys.say(ready.note))
             self.talk.catch_up()
             self.main.refresh_state()
             return
@@ -153,80 +199,128 @@ class AgentApp(App[int], inherit_bindings=False):
         if chosen is None and not self.loaded.broken:
             self.exit(0)
             return
-        self.converse(Session(self.terms(), self.main.ask))
-        for fault in self.loaded.faults:
-            self.talk.note(str(fault))
-        if self.loaded.broken:
-            self.talk.note(f"Nothing is written or run until {begin.user_file} is mended; then start again.")
+        self.shelf.begin(begin.place, chosen if begin.provider or not begin.place else None, begin.model)
+        await self.mending.tell()
         if self.tried:
             self.talk.note(self.tried)
-        if chosen is not None:
-            self.switching.answer_with(chosen, begin.model)
 
     async def ask_trust(self) -> bool:
-        """Ask about the folder when that is due; False when the person leaves."""
-        begin, outside = self.begin, self.main.outside()
+        """Ask about the folder, or about what changed in it, when that is due; False when the person leaves."""
+        if self.begin.ready is not None:
+            return True
+        begin, outside = self.begin, self.main.asking.outside()
         file = begin.paths.data / "trust.toml"
         known = await ask_trust(self, begin.root, file, begin.user_file, environment=begin.environment, outside=outside)
         if known is None:
             return False
-        self.trust = known
-        self.load()
+        if known != self.trust:
+            self.trust = known
+            self.load()
         return True
 
     def load(self) -> None:
         """Read the configuration, with what the person accepted of the folder."""
-        self.loaded = self.trust.settings(self.begin.user_file)
+        self.loaded, self.keys = self.in_force(self.trust.settings(self.begin.user_file))
+        self.appearance.follow()
+        self.take_keys()
+
+    def in_force(self, loaded: Loaded) -> tuple[Loaded, Keymap]:
+        """A configuration under what the command line says, with what is wrong with its keys, and those that count."""
+        ui = replace(loaded.settings.ui, **self.begin.looks)
+        return checked(replace(loaded, settings=replace(loaded.settings, ui=ui)), self.begin.user_file)
+
+    def take_keys(self) -> None:
+        """Let the keys of the person count, and be shown."""
+        self.set_keymap(self.keys.overrides)
+        self.main.take_keys(self.keys)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """What the lines of the screen go through before they are written."""
+        return self.appearance.filters(super().get_line_filters())
 
     async def first_profile(self) -> Profile | None:
         """The profile to start with: of the command line, of the configuration, or of the first-run screen.
 
-        None when the configuration is broken, or when the person leaves the first-run screen.
+        None when the configuration is broken, or when the person leaves the first-run screen, for the demo or for good.
         """
         settings, wanted = self.loaded.settings, self.begin.provider
         if wanted == DEMO:
             return PROFILE
         if wanted is not None and wanted not in settings.profiles:
             self.notify(f"There is no profile {wanted}.", severity="error", markup=False)
-        found_profile = settings.profiles.get(wanted or "") or settings.active()
-        if found_profile is not None or self.loaded.broken:
-            return found_profile
+        if wanted is not None and settings.profiles:
+            return settings.profiles.get(wanted)
+        if self.loaded.broken:
+            return None
+        if (active := settings.active()) is not None:
+            return active
 
         begin = self.begin
         servers = Servers(begin.environment, begin.network)
-        chosen = await self.push_screen_wait(FirstRun(begin.user_file, begin.environment, servers, begin.look))
-        if chosen is None:
+        chosen = await self.push_screen_wait(
+            FirstRun(World(begin.root, begin.user_file, begin.environment, servers, begin.look, self.edited), self.keys)
+        )
+        if chosen is None or chosen.name == DEMO:
+            self.wants_demo = chosen is not None
             return None
         self.tried = chosen.word
-        if chosen.name == DEMO:
-            return PROFILE
         self.load()
+        if chosen.unwritten is not None:
+            self.loaded = with_profile(self.loaded, profile(chosen.name, chosen.unwritten))
         return self.loaded.settings.profiles.get(chosen.name)
+
+    def edited(self) -> Chosen | None:
+        """Let the person write the configuration at the first run; None while there is nothing in it to begin with."""
+        if not self.mending.open():
+            return None
+        self.load()
+        active = self.loaded.settings.active()
+        return Chosen(active.name if active else "") if active or self.loaded.broken else None
 
     def terms(self) -> Terms:
         """What the session starts from."""
         begin = self.begin
-        return Terms(
+        if begin.ready is not None:
+            return begin.ready.terms
+        terms = Terms(
             begin.root,
             self.loaded.settings,
             begin.paths,
             trusted=self.trust.trusted,
+            words=self.trust.words,
             user_file=begin.user_file,
             network=begin.network,
             environment=begin.environment,
+            servers=self.servers.servers,
         )
+        return with_servers(terms)
 
     def converse(self, session: Session) -> None:
         """Put a session on the main screen."""
         self.main.conversation = Conversation(session, self.main.show, self.changed, self._handle_exception)
         if self.loaded.broken:
             session.mode = MODES["read"]
+            self.talk.unusable = True
+        arguments = {
+            "profile": self.switching.profile_choices,
+            "model": self.switching.model_choices,
+            "effort": lambda: [Choice(word) for word in (*EFFORTS, "default")],
+            "mode": lambda: [Choice(mode.name, mode.what) for mode in MODES.values()],
+            "command": lambda: choices(session),
+            "intents": lambda: [Choice(word, what) for word, what in INTENTS.items()],
+            "engine": lambda: [Choice(name) for name in (*ENGINES, "on", "off")],
+            "theme": self.appearance.choices,
+            "action": lambda: [Choice(a.id, a.title) for a in ACTIONS],
+        }
+        self.main.desk.begin(self.talk, Sources(arguments, {"model": self.switching.ask_models}))
+        self.main.files.begin()
         folder = session.root.name or str(session.root)
         self.main.header = replace(
             self.main.header, folder=folder, branch=branch_of(session.root) if self.trust.trusted else ""
         )
         self.main.set_class(not session.terms.settings.ui.side_pane, "-side-closed")
         self.main.refresh_state()
+        self.servers.begin()
 
     def changed(self) -> None:
         """Something of the conversation changed."""
@@ -244,29 +338,7 @@ class AgentApp(App[int], inherit_bindings=False):
         """The session; exists once the start is over."""
         return self.talk.session
 
-    # -------------------------------------------------------------- what was done
-
-    def go_back(self, *, redo: bool) -> None:
-        """Undo or redo changes of files, while no turn runs."""
-        if self.main.conversation is None or self.talk.working:
-            self.notify("A turn is running. Stop it first, then undo.", markup=False)
-        elif self.screen is self.main:
-            self.run_worker(self.undo(redo=redo), name="undo")
-
-    async def undo(self, *, redo: bool) -> None:
-        """Let the person choose, do it, and show it."""
-        if said := await go_back(self, self.session, redo=redo):
-            self.notify(plain(said), markup=False)
-        self.talk.catch_up()
-        self.main.refresh_state()
-
-    def show_receipts(self, _: str) -> None:
-        """Everything that was written or run in this session."""
-        if self.main.conversation is not None:
-            view = LinesView(receipts.lines(fold.receipts(self.session.events)))
-            self.push_screen(Viewer("Receipts of this session, newest first", view))
-
-    # -------------------------------------------------------------- palette, leader, leaving
+    # -------------------------------------------------------------- choices, the clipboard, leaving
 
     @staticmethod
     def on_choice(then: Callable[[str], None]) -> Callable[[str | None], None]:
@@ -278,27 +350,30 @@ class AgentApp(App[int], inherit_bindings=False):
 
         return chosen
 
-    def open_palette(self, title: str) -> None:
-        """All actions that can be listed, with their keys."""
-        items = [
-            PaletteItem(a.id, a.title, keys_of(a) or a.slash or "")
-            for a in ACTIONS
-            if a.listed and a.scope == "app" and (a.id != "agent.stop" or self.main.working)
-        ]
-        self.push_screen(Palette(items, title=title), self.on_choice(self.main.act))
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy a text; everything that copies comes through here."""
+        self._clipboard = clean(text)
+        self.carrying.copy(self._clipboard)
 
-    def open_leader(self) -> None:
-        """Wait for the key behind Ctrl+X."""
-        self.push_screen(Leader(), self.on_choice(self.main.act))
+    def notify(self, message: str, **options: Any) -> None:
+        """Say something for a while; what stands there already is not said a second time."""
+        if all(shown.message != message for shown in self._notifications):
+            super().notify(message, **options)
 
     def redraw(self, _: str) -> None:
-        """Draw every cell anew."""
+        """Draw every cell anew, on a terminal that has all its modes again."""
+        self.main.send_raw(modes(self.appearance.mouse))
         self.refresh(layout=True)
 
     def quit(self, sure: str = "") -> None:
-        """Leave; while a turn runs only the second time."""
+        """Leave; while a turn or a job runs only the second time."""
         talk = self.main.conversation
-        if talk is not None and talk.working and not sure and not self.main.again("A turn is running. Again to quit"):
+        turn, jobs = (
+            talk is not None and talk.working,
+            talk is not None and any(job.running for job in self.session.jobs.all),
+        )
+        runs = "A turn is running" if turn else "A background job is running" if jobs else ""
+        if runs and not sure and not self.main.again(f"{runs}. Again to quit"):
             return
         self.run_worker(self.leave(0), name="leave")
 
@@ -307,6 +382,9 @@ class AgentApp(App[int], inherit_bindings=False):
         await self.jobs.end_all()
         if self.main.conversation is not None:
             await self.talk.stop()
+            self.main.drafts.save()
+            self.session.place.close()
+        await self._kept.aclose()
 
     def stop_soon(self, number: int) -> None:
         """A signal came: end from wherever the app is. Called between two bytecodes of the main thread."""
@@ -337,11 +415,13 @@ class AgentApp(App[int], inherit_bindings=False):
 
 
 def run(start: Start) -> int:
-    """Run the app in this terminal; returns the exit code. An exception that ended it is raised."""
+    """Run the app in this terminal; returns the exit code, or `PLAY_DEMO`. An exception that ended it is raised."""
     patch_keys()
+    patch_pastes()
+    patch_painting()
     app = AgentApp(start)
-    with guard(app.stop_soon):
-        app.run()
+    with guard(app.stop_soon), drawing_on_the_terminal():
+        app.run(mouse=app.appearance.mouse)
         if app._exception is not None:  # noqa: SLF001 - Textual keeps it for its own tests, and offers no other way
             raise app._exception  # noqa: SLF001
-    return app.return_code or 0
+    return PLAY_DEMO if app.wants_demo else app.return_code or 0

@@ -8,114 +8,82 @@ composer below it visible: keys that are not for the dialog go there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from textual import on
 from textual.app import App, ComposeResult
-from textual.content import Content
 from textual.widgets import Input, Static
 
-from tui_agent.core.display import plain
 from tui_agent.core.types import Answer, ApprovalRequest, WriteBytes
+from tui_agent.permissions import Scope
+from tui_agent.review import Note
 from tui_agent.ui.approval_frame import Frame, Room
-from tui_agent.ui.approval_text import (
-    Offer,
-    body,
-    field_lines,
-    info_lines,
-    key_lines,
-    may_approve,
-    reason_lines,
-    subject,
-    summary_lines,
-    warning_lines,
-)
-from tui_agent.ui.batch import Batch, Decisions
-from tui_agent.ui.diff_view import DiffView
-from tui_agent.ui.editor import EditorError
+from tui_agent.ui.approval_text import Around, footer, texts
+from tui_agent.ui.batch import Decisions
+from tui_agent.ui.field import Field
 from tui_agent.ui.late_modal import LateModal, Outside
-from tui_agent.ui.looks import Looks
-from tui_agent.ui.totals import Totals
+from tui_agent.ui.palette import Palette, keys_in
+from tui_agent.ui.question import Question
+from tui_agent.ui.sheet import Means, Sheet
+from tui_agent.ui.subject import may_approve
 from tui_agent.ui.wrap_view import WrapView
 
 MIN_COLUMNS, MIN_ROWS = 36, 10
 """Below this size nothing can be approved: too little of it would be visible."""
 
-Edit: TypeAlias = Callable[[str, bytes], Awaitable[bytes]]
-"""Lets the person edit the text of a path in an editor; raises `EditorError` when nothing comes of it."""
-
 _ANSWERS: dict[str, Answer] = {"y": "yes", "Y": "yes", "n": "no", "s": "skip"}
-_ASKS: dict[Answer, str] = {
-    "yes": "what should the model know?   Esc: back",
-    "no": "why not? Enter: without a reason   Esc: back",
-    "skip": "why later? Enter: without a reason   Esc: back",
-}
-_SCROLLS = {
-    "up": WrapView.scroll_up,
-    "down": WrapView.scroll_down,
-    "pageup": WrapView.scroll_page_up,
-    "pagedown": WrapView.scroll_page_down,
-    "home": WrapView.scroll_home,
-    "end": WrapView.scroll_end,
-}
-_HUNKS = {"right_square_bracket": 1, "left_square_bracket": -1}
+_SCOPES: dict[str, Scope] = {"y": "session", "f": "folder"}
 _OTHERS = {"greater_than_sign": 1, "less_than_sign": -1, "right_curly_bracket": 1, "left_curly_bracket": -1}
 
 
 class ApprovalScreen(LateModal[Decisions]):
     """Asks for a batch, one request at a time, and is dismissed with one decision per request, in order.
 
-    The rows at the bottom that `outside` names stay free for the composer below. `after` names what runs after
-    applying, `where` how commands are confined whose request does not say it. `edit` opens an editor. `on_result` is
-    called once, however the dialog ends.
+    The rows at the bottom that `outside` names stay free for the composer below. `on_result` is called once, however the
+    dialog ends.
     """
 
     ANSWER_KEYS = frozenset(_ANSWERS)
-    OTHER_KEYS = frozenset({*_SCROLLS, "z", "escape"})
 
     def __init__(
         self,
         requests: tuple[ApprovalRequest, ...],
         outside: Outside | None = None,
-        *,
-        after: str = "",
-        where: str = "",
-        looks: Looks | None = None,
-        edit: Edit | None = None,
+        means: Means | None = None,
         on_result: Callable[[Decisions], None] = lambda _: None,
     ) -> None:
         """Ask for `requests`, which must not be empty."""
         super().__init__(outside or Outside())
         if not requests:
             raise ValueError("nothing to ask")
-        self.asked = Batch(requests)
+        self._means = means or Means()
+        self.question = Question(requests, self._means)
         self._on_result = on_result
-        self._after, self._where, self._edit = after, where, edit
-        self._looks = looks or Looks()
-        self._totals = Totals(requests)
-        self._again = False
-        self._said = ""
-        self._asking: Answer | None = None
+        self._frame = Frame(self.view)
+        self._why = self._frame.field
         self._full = False
-        self._footer = ""
+        self._footer: tuple[str, ...] = ()
         self._cramped = False
-        self._view: WrapView = body(requests[0].effect, self._looks)
-        self._views = {requests[0].id: self._view}
-        self._subject = subject(requests[0].effect)
 
     def compose(self) -> ComposeResult:
         """The frame with the first request, and what stands there when it is too small."""
-        yield Frame(self._view)
+        yield self._frame
         yield Static("too small to approve: enlarge the terminal   Esc no and stop", id="small", markup=False)
 
     # -------------------------------------------------------------- facts
 
     @property
+    def sheet(self) -> Sheet:
+        """The request that is being asked."""
+        return self.question.sheet
+
+    @property
     def view(self) -> WrapView:
         """The view of the request that is being asked."""
-        return self._view
+        return self.sheet.view
 
     @property
     def too_small(self) -> bool:
@@ -124,25 +92,15 @@ class ApprovalScreen(LateModal[Decisions]):
         return self._cramped or columns < MIN_COLUMNS or rows < MIN_ROWS
 
     @property
-    def can_answer(self) -> bool:
-        """Whether y, n and s work at all."""
-        return not self.too_small
+    def field(self) -> Field | None:
+        """The field for a reason or a note, while it is open."""
+        return None if self._why.asking is None else self._why
 
     @property
-    def in_field(self) -> bool:
-        """Whether the reason field is open."""
-        return self._asking is not None
-
-    @property
-    def footer(self) -> str:
+    def footer(self) -> tuple[str, ...]:
         """What works now, for the status line."""
-        if self._asking is not None:
-            return "Enter sends   empty: without a reason   Esc back"
-        if self.too_small:
-            return "too small to approve   Esc no and stop"
-        if not self.armed:
-            return "wait…   keys go to your text"
-        return "y n s work now   Enter does nothing here   PgUp PgDn scroll"
+        words = footer(self.sheet, self._why.asking, armed=self.armed, too_small=self.too_small)
+        return tuple(filter(None, map(self.outside.keys.say, words)))
 
     # -------------------------------------------------------------- showing
 
@@ -150,26 +108,32 @@ class ApprovalScreen(LateModal[Decisions]):
         """The first request is composed already."""
         self.show_state()
         self.listen_when_painted()
-        if len(self.asked.requests) > 1:
-            self.run_worker(self._totals.count(self.show_state), group="totals")
+        self._count()
+
+    def _count(self) -> None:
+        self.run_worker(self.question.totals.count(self.show_state), group="totals", exclusive=True)
 
     async def _show_present(self) -> None:
         """Show the present request; it has to be answered by a key of its own."""
         self.arming.hide()
-        self._again = False
-        request = self.asked.request
-        self._subject = subject(request.effect)
-        self._view = self._views.setdefault(request.id, body(request.effect, self._looks))
-        await self.query_one(Frame).show(self._view)
-        if isinstance(self._view, DiffView):
-            self._view.lay_out()
+        self.sheet.again = False
+        await self._frame.show(self.view)
+        if self.sheet.diff is not None:
+            self.sheet.diff.lay_out()
         self.show_state()
         self.listen_when_painted()
+
+    async def _show_instead(self, effect: WriteBytes) -> None:
+        """Ask for another change of the file in place of the present one."""
+        old = await self.question.instead(effect)
+        await self._show_present()
+        await old.remove()
+        self._count()
 
     @on(WrapView.Changed)
     def _view_changed(self, event: WrapView.Changed) -> None:
         event.stop()
-        if event.view is self._view:
+        if event.view is self.view:
             self.show_state()
 
     def on_resize(self) -> None:
@@ -181,103 +145,98 @@ class ApprovalScreen(LateModal[Decisions]):
         if self.over or not self.is_mounted:
             return
         room = Room(*self.app.size, self._full)
-        frame, field = self.query_one(Frame), self._asking is not None
-        fits = frame.fit(room, self._texts(room), self._view, free=self.outside.free_rows(room.tight), field=field)
-        self._cramped = not fits
+        frame, free, asked = self._frame, self.outside.free_rows(room.tight), self.question.asked
+        written = texts(self.sheet, self._around, room)
+        self._cramped = not frame.fit(room, written, self.view, free=free)
         self.set_class(self.too_small, "-small")
         self.set_class(room.columns < 80, "-open")
         self.set_class(room.tight, "-tight")
-        frame.entitle(self._subject.title, f" {self.asked.at + 1}/{len(self.asked.requests)}", room)
+        frame.entitle(self.sheet.subject.title, f" {asked.at + 1}/{len(asked.requests)}", room)
         if self.footer != self._footer:
             self._footer = self.footer
             self.outside.footer(self._footer)
 
-    def _texts(self, room: Room) -> dict[str, list[Content]]:
-        """The lines of every text part of the dialog."""
-        asked, view, width = self._subject, self._view, room.width
-        request = self.asked.request
-        reasons = (request.caution, *request.policy.floors)
-        checked = self._after if isinstance(request.effect, WriteBytes) else ""
-        offer = Offer(others=len(self.asked.open) > 1, edits=self._editable is not None)
-        return {
-            "reason": reason_lines(request.reason, width, room=2 if room.rows >= 24 else 1),
-            "summary": summary_lines(asked, view, request.where or self._where, width, self._totals.words),
-            "warnings": warning_lines(reasons, (view.warns - asked.expected) | asked.what.warns, width),
-            "info": info_lines(view, checked, width, again=self._again, said=self._said),
-            "keys": key_lines(view, asked.yes, width, armed=self.armed, offer=offer, room=room.key_rows)
-            if self._asking is None
-            else field_lines(self._asking, width),
-        }
-
     @property
-    def _editable(self) -> tuple[str, bytes] | None:
-        """Path and text of what can be edited first."""
-        effect = self.asked.request.effect
-        if self._edit is None or not isinstance(effect, WriteBytes) or effect.new is None or b"\0" in effect.new:
-            return None
-        return effect.path, effect.new
+    def _around(self) -> Around:
+        """What the lines around the view depend on beside the sheet."""
+        return Around(
+            after=self._means.after,
+            whole=self.question.totals.words,
+            asking=self._why.asking,
+            armed=self.armed,
+            others=len(self.question.asked.open) > 1,
+            edits=self._means.edit is not None and self.sheet.editable is not None,
+            pages=self._means.page is not None,
+            rules=self.sheet.rules if self._means.keep is not None else (),
+            keys=self.outside.keys,
+        )
 
     # -------------------------------------------------------------- keys
 
+    def meant(self, key: str) -> str:
+        """The key of the table for what the person's key means in a question."""
+        return self.outside.keys.meant("dialog", key)
+
+    def answers(self, key: str) -> bool:
+        """The letters that decide; while a rule is shown, those that keep it. None where it is too small."""
+        return key in (_SCOPES if self.sheet.choosing else _ANSWERS) and not self.too_small
+
     def takes(self, key: str) -> bool:
-        """The keys of this request; Space only after a hunk key put a cursor on a hunk that is in sight."""
-        diff = self._view if isinstance(self._view, DiffView) else None
-        if key == "space":
-            return diff is not None and diff.cursor_hunk > 0
-        if key == "e":
-            return self._editable is not None
-        if key in _HUNKS or key in {"v", "w"}:
-            return diff is not None
-        return key in self.OTHER_KEYS or (key in _OTHERS and len(self.asked.requests) > 1)
+        """The other keys of this request."""
+        if key == "escape":
+            return True
+        if self.sheet.choosing:
+            return key == "a" and len(self._around.rules) > 1
+        if key in {"a", "e", "o"}:
+            return {"a": bool(self._around.rules), "e": self._around.edits, "o": self._means.page is not None}[key]
+        return key in {"z", "f1"} or self.sheet.takes(key) or (key in _OTHERS and len(self.question.asked.requests) > 1)
 
     def command(self, key: str) -> None:
-        """Scroll, jump, choose, enlarge or stop."""
-        if key == "escape":
+        """What a key does that is no answer."""
+        sheet = self.sheet
+        if key == "escape" and not sheet.choosing:
             self._stop("key")
+        elif key == "escape":
+            sheet.choosing = None
+            self.listen_when_painted()
+        elif key == "a":
+            sheet.choose_rule()
+            self.listen_when_painted()
+        elif key == "f1":
+            self.arming.hide()
+            keys = Palette(keys_in("dialog", self.outside.keys), title="Keys of a question")
+            self.app.push_screen(keys, lambda _: self.listen_when_painted())
         elif key == "z":
             self._full = not self._full
-        elif key == "e":
-            self.run_worker(self._edit_first(), group="edit")
+        elif key == "e" and self._means.edit is not None:
+            self.run_worker(self._lend(sheet.edited(self._means.edit)), group="edit")
+        elif key == "o" and self._means.page is not None:
+            self.run_worker(self._lend(sheet.paged(self._means.page)), group="edit")
+        elif key == "r" and isinstance(sheet.fresh, WriteBytes):
+            self._soon(self._show_instead(sheet.fresh))
+        elif key == "m" and (about := sheet.about) is not None:
+            self._why.open(about, sheet.notes.text(about))
         elif key in _OTHERS:
-            if self.asked.move(_OTHERS[key]):
-                self.arming.hide()
-                self.run_worker(self._show_present(), group="show")
-        elif isinstance(self._view, DiffView) and key not in _SCROLLS:
-            self._diff_command(self._view, key)
+            if self.question.asked.move(_OTHERS[key]):
+                self._soon(self._show_present())
         else:
-            _SCROLLS[key](self._view, animate=False)
+            sheet.press(key)
 
-    def _diff_command(self, view: DiffView, key: str) -> None:
-        if key in _HUNKS:
-            view.jump(_HUNKS[key])
-        elif key == "space":
-            view.toggle()
-            self._again = False
-        else:
-            if key == "v":
-                self._looks.next_sides()
-            else:
-                self._looks.wraps = not self._looks.wraps
-            view.lay_out()
-
-    async def _edit_first(self) -> None:
-        """Let the person edit the text; what comes back is a new request that has to be approved."""
-        if self._edit is None or self._editable is None:
-            return
-        path, text = self._editable
+    def _soon(self, showing: Coroutine[Any, Any, None]) -> None:
         self.arming.hide()
-        try:
-            new = await self._edit(path, text)
-            self._said = "the text was not changed" if new == text else ""
-        except EditorError as error:
-            new, self._said = text, plain(str(error))
+        self.run_worker(showing, group="show")
+
+    async def _lend(self, elsewhere: Coroutine[Any, Any, WriteBytes | None]) -> None:
+        """Let the person edit or read elsewhere; they come back to a dialog that is deaf again.
+
+        What they made of the text is a new request that has to be approved.
+        """
+        self.arming.hide()
+        effect = await elsewhere
         if self.over:
             return
-        if new != text:
-            old = self._views.pop(self.asked.request.id)
-            self.asked.edit(new)
-            await self._show_present()
-            await old.remove()
+        if effect is not None:
+            await self._show_instead(effect)
         else:
             self.listen_when_painted()
 
@@ -285,44 +244,58 @@ class ApprovalScreen(LateModal[Decisions]):
 
     async def answer(self, key: str) -> None:
         """Yes if all was seen, or asked twice, with Y after a note; no and skip after their reason."""
-        answer, view = _ANSWERS[key], self._view
-        if answer != "yes":
-            self._open_field(answer)
+        sheet = self.sheet
+        if sheet.choosing and await sheet.is_current(self._means.fresh):
+            await self._keep_rule(_SCOPES[key])
+        elif sheet.choosing:
+            sheet.choosing = None
+            self.listen_when_painted()
+        elif _ANSWERS[key] != "yes":
+            self._why.open(_ANSWERS[key])
+        elif not may_approve(sheet.view):
             return
-        if not may_approve(view):
-            return
-        if view.seen < view.total and not self._again:
-            self._again = True
+        elif not await sheet.is_current(self._means.fresh):
+            if sheet.fresh is None:  # it is as it was shown again: that is a yes to nothing yet
+                self.arming.disturb(self.now)
+        elif sheet.view.seen < sheet.view.total and not sheet.again:
+            sheet.again = True
             self.arming.disturb(self.now)
-            return
-        if key == "Y":
-            self._open_field("yes")
+        elif key == "Y":
+            self._why.open("yes")
         else:
             await self._decide("yes")
 
-    def _open_field(self, answer: Answer) -> None:
-        self._asking = answer
-        field = self.query_one("#why", Input)
-        field.placeholder = _ASKS[answer]
-        field.value = ""
-        field.disabled = False
-        self.add_class("-asking")
-        field.focus()
+    async def _keep_rule(self, scope: Scope) -> None:
+        """Keep the rule that is shown, and say yes to this request."""
+        if self._means.keep is not None and self.sheet.keep(self._means.keep, scope):
+            await self._decide("yes")
+        else:
+            self.listen_when_painted()
 
     def leave_field(self) -> None:
-        """Back from the reason field to the dialog."""
-        self._asking = None
-        self.remove_class("-asking")
-        self.query_one("#why", Input).disabled = True
-        self.set_focus(None)
+        """Back from the field to the dialog."""
+        self._why.leave()
+        self._keep_written()
+
+    @on(Input.Changed, "#why")
+    def _keep_written(self) -> None:
+        """What was written so far outlives a kill."""
+        writing = "" if self.field is None else self.field.value.strip()
+        self.outside.beside("\n\n".join(filter(None, (self.question.written, writing))))
 
     @on(Input.Submitted, "#why")
-    async def _reason_given(self, event: Input.Submitted) -> None:
+    async def _written(self, event: Input.Submitted) -> None:
         event.stop()
-        if self._asking is not None:
-            answer = self._asking
-            self.leave_field()
-            await self._decide(answer, event.value.strip())
+        asking = self._why.asking
+        if asking is None:
+            return
+        text = self._why.leave()
+        if isinstance(asking, Note):
+            self.sheet.note(replace(asking, text=text))
+            self.listen_when_painted()
+        else:
+            await self._decide(asking, text)
+        self._keep_written()
 
     def interrupt(self) -> None:
         """No and stop."""
@@ -330,21 +303,28 @@ class ApprovalScreen(LateModal[Decisions]):
 
     async def _decide(self, answer: Answer, reason: str = "") -> None:
         """Record one answer and go on to the next request."""
-        self.asked.decide(answer, reason, self._view.chosen if isinstance(self._view, DiffView) else None)
-        if self.asked.done:
+        self.question.decide(answer, reason)
+        if self.question.asked.done:
             self._close()
         else:
             await self._show_present()
 
     def _stop(self, by: str) -> None:
-        self.asked.stop(by)
+        self.question.asked.stop(by)
         self._close()
 
     def _close(self) -> None:
         if not self.over:
-            self.over = True
-            self.dismiss(self.asked.decisions)
-            self._on_result(self.asked.decisions)
+            self._end()
+            self.dismiss(self.question.asked.decisions)
+
+    def _end(self) -> None:
+        """Give the decisions; what was written and goes with none of them becomes the person's text."""
+        self.over = True
+        writing = "" if self.field is None else self.field.value.strip()
+        if words := "\n\n".join(filter(None, (self.question.unsent, writing))):
+            self.outside.keep(words)
+        self._on_result(self.question.asked.decisions)
 
     def withdraw(self) -> None:
         """Nobody can answer any more: close with stop for everything that is not decided."""
@@ -357,16 +337,17 @@ class ApprovalScreen(LateModal[Decisions]):
     def on_unmount(self) -> None:
         """The application ends while the dialog is open: that is no answer, so it is stop."""
         if not self.over:
-            self.over = True
-            self.asked.stop("nobody")
-            self._on_result(self.asked.decisions)
+            self.question.asked.stop("nobody")
+            self._end()
 
 
 _locks: WeakKeyDictionary[App[Any], asyncio.Lock] = WeakKeyDictionary()
 
 
-async def ask_on_screen(app: App[Any], requests: tuple[ApprovalRequest, ...], **options: Any) -> Decisions:
-    """Ask for a batch in a dialog of `app`; `options` go to `ApprovalScreen`. One batch at a time.
+async def ask_on_screen(
+    app: App[Any], requests: tuple[ApprovalRequest, ...], outside: Outside | None = None, **means: Any
+) -> Decisions:
+    """Ask for a batch in a dialog of `app`; `means` are those of `Means`. One batch at a time.
 
     When the caller is cancelled, the dialog is closed with stop.
     """
@@ -379,7 +360,7 @@ async def ask_on_screen(app: App[Any], requests: tuple[ApprovalRequest, ...], **
             if not answer.done():
                 answer.set_result(decisions)
 
-        screen = ApprovalScreen(requests, on_result=settle, **options)
+        screen = ApprovalScreen(requests, outside, Means(**means), settle)
         try:
             await app.push_screen(screen)
             return await answer

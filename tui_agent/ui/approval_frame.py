@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from tui_agent.ui.field import Field
+from tui_agent.ui.why import Why
 from tui_agent.ui.wrap_view import WrapView
 
 TIGHT_ROWS = 14
@@ -61,16 +61,18 @@ class Frame(Vertical):
         super().__init__(id="approval")
         self._first = view
         self._written: dict[str, object] = {}
+        self.field = Why()
 
     def compose(self) -> ComposeResult:
         """The parts, top to bottom."""
-        for name in ("reason", "summary", "warnings"):
-            yield Static(id=name, markup=False)
-        with Vertical(id="body"):
-            yield self._first
-        yield Static(id="info", markup=False)
-        yield Static(id="keys", markup=False)
-        yield Field(id="why", disabled=True)
+        with Vertical(id="box"):
+            for name in ("reason", "summary", "warnings"):
+                yield Static(id=name, markup=False)
+            with Vertical(id="body"):
+                yield self._first
+            yield Static(id="info", markup=False)
+            yield Static(id="keys", markup=False)
+            yield self.field
 
     async def show(self, view: WrapView) -> None:
         """Show another view; the ones before stay as they are, out of sight."""
@@ -80,14 +82,17 @@ class Frame(Vertical):
         if view not in body.children:
             await body.mount(view)
 
-    def fit(self, room: Room, texts: dict[str, list[Content]], view: WrapView, *, free: int, field: bool) -> bool:
+    def fit(self, room: Room, texts: dict[str, list[Content]], view: WrapView, *, free: int) -> bool:
         """Write the texts and give the view what is left above `free` rows; False when that is nothing."""
-        left = room.rows - room.top - free - (1 if room.tight else 2) - int(field) - sum(map(len, texts.values()))
+        asking = self.field.asking is not None
+        self.set_class(asking, "-asking")
+        left = room.rows - room.top - free - (1 if room.tight else 2) - int(asking) - sum(map(len, texts.values()))
         for name, kept in (("reason", 0), ("info", 1)):
             if left < 1:
                 left += len(texts[name][kept:])
                 texts[name] = texts[name][:kept]
-        self.styles.margin = (room.top, room.margin, free, room.margin)
+        self.styles.margin = (room.top, 0, free, 0)
+        self.styles.padding = (0, room.margin)  # no piece of the transcript stands beside the box
         for name, lines in texts.items():
             self._write(name, lines)
         height = max(1, min(view.rows, left))
@@ -99,7 +104,7 @@ class Frame(Vertical):
     def entitle(self, title: str, count: str, room: Room) -> None:
         """Write the title on the left of the border and the count on its right."""
         rule = "─" * (room.columns - 2 * room.margin - len(title) - len(count) - 7)
-        self.border_title = f"{title} {rule}{count}"
+        self.query_one("#box").border_title = f"{title} {rule}{count}"
 
     def _write(self, name: str, lines: list[Content]) -> None:
         """Put lines into the part `name`, if they are other ones."""

@@ -1,6 +1,6 @@
-"""An approval request in words: title, summary, warnings, keys, and the view that shows all of it.
+"""The lines around the view of the approval dialog: reason, summary, warnings, what was seen, keys.
 
-Pure functions on what will be executed; every outside text passes the sanitiser.
+Pure functions on a sheet; every outside text passes the sanitiser.
 """
 
 from __future__ import annotations
@@ -11,24 +11,19 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from tui_agent.core.display import Shown, sanitise
-from tui_agent.core.types import (
-    Answer,
-    Effect,
-    ListFiles,
-    ReadFile,
-    RunArgv,
-    RunScript,
-    SearchText,
-    SetPlan,
-    WriteBytes,
-)
+from tui_agent.core.patterns import AlwaysRule
+from tui_agent.core.types import Answer, WriteBytes
+from tui_agent.review import Note
+from tui_agent.ui.approval_frame import Room
 from tui_agent.ui.diff_view import DiffView
-from tui_agent.ui.looks import Looks
-from tui_agent.ui.wrap_view import TextView, WrapView
-from tui_agent.workspace import git
+from tui_agent.ui.keymap import USUAL, Keymap
+from tui_agent.ui.sheet import Sheet
+from tui_agent.ui.subject import Subject, may_approve, must_see_end
+from tui_agent.ui.wrap_view import WrapView
 
 _DIM = "dim"
 _WARNING = "$text-warning"
+_REASON_HINTS = ("Enter sends", "empty: without a reason", "Esc back")
 _ESCAPE = "bold reverse $text-warning"
 _WARNS = {
     "bidi": "text that changes direction",
@@ -47,84 +42,61 @@ _WARNS = {
     "whitespace-only": "only white space differs",
 }
 
-
 NARROW = 48
 """Below this many cells only what cannot be done without is written."""
 
-NOTHING = Shown(())
-
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """A request in the dialog's words. `what` is sanitised, the rest is our own text."""
+class Around:
+    """What the lines depend on beside the sheet.
 
-    title: str
-    verb: str
-    yes: str
-    what: Shown = NOTHING
-    facts: str = ""
-    expected: frozenset[str] = frozenset()
-    """Marks of the sanitiser that say nothing here."""
+    `after` runs after applying, `whole` tells of all edits of the question. `asking` is what the field is open for; `armed`: keys count. `others`: more requests wait; `edits`: the text can be
+    edited first, `pages`: read in a pager; `rules` can be kept.
+    """
 
-
-def subject(effect: Effect) -> Subject:
-    """Describe what an effect will do."""
-    match effect:
-        case WriteBytes(path=path, base=base, new=new):
-            what = sanitise(path, "path")
-            if base is None:
-                return Subject("Create this file?", "create", "apply", what)
-            if new is None:
-                return Subject("Delete this file?", "delete", "delete", what)
-            return Subject("Apply this edit?", "edit", "apply", what)
-        case RunArgv(argv=argv, timeout=timeout):
-            how = f"no shell · {git.FACT}" if git.is_git(argv) else "no shell"
-            return Subject(
-                "Run this command?",
-                "run",
-                "run",
-                facts=f"{how} · at most {timeout:g} s",
-                expected=frozenset({"long"}),
-            )
-        case RunScript(timeout=timeout):
-            facts = f"by /bin/sh · at most {timeout:g} s"
-            return Subject(
-                "Run this shell script?", "shell", "run", facts=facts, expected=frozenset({"multi-line", "long"})
-            )
-        case ReadFile():
-            return Subject("Read this file?", "read", "allow")
-        case ListFiles():
-            return Subject("List this folder?", "list", "allow")
-        case SearchText(path=path):
-            return Subject("Search here?", "search", "allow", sanitise(path, "path"))
-        case SetPlan():
-            return Subject("Accept this plan?", "plan", "accept")
-    raise TypeError(f"no dialog for {effect!r}")
+    after: str = ""
+    whole: str = ""
+    asking: Answer | Note | None = None
+    armed: bool = True
+    others: bool = False
+    edits: bool = False
+    pages: bool = False
+    rules: tuple[AlwaysRule, ...] = ()
+    keys: Keymap = USUAL
 
 
-def body(effect: Effect, looks: Looks | None = None) -> WrapView:
-    """The view that shows all of an effect."""
-    match effect:
-        case WriteBytes(path=path, base=base, new=new):
-            return DiffView(base, new, path=path, looks=looks)
-        case RunArgv(argv=argv):
-            return TextView(sanitise(argv, "argv"))
-        case RunScript(script=script):
-            return TextView(sanitise(script, "command"), "one")
-        case SearchText(text=text):
-            return TextView(sanitise(text, "text"))
-        case SetPlan(items=items):
-            return TextView(sanitise("\n".join(f"{status}: {text}" for status, text in items), "text"))
-        case ReadFile(path=path) | ListFiles(path=path):
-            return TextView(sanitise(path, "path"))
-    raise TypeError(f"no dialog for {effect!r}")
+def texts(sheet: Sheet, around: Around, room: Room) -> dict[str, list[Content]]:
+    """The lines of every text part of the dialog."""
+    view, asked, request, width = sheet.view, sheet.subject, sheet.request, room.width
+    if around.asking is not None:
+        keys = field_lines(around.asking, width)
+    elif sheet.choosing is not None:
+        keys = rule_lines(around, sheet.choosing, asked.yes, width)
+    else:
+        keys = key_lines(sheet, around, width, room.key_rows)
+    reasons = (request.caution, *request.policy.floors)
+    return {
+        "reason": reason_lines(request.reason, width, room=2 if room.rows >= 24 else 1),
+        "summary": summary_lines(asked, view, request.where, width, around.whole),
+        "warnings": warning_lines(reasons, (view.warns - asked.expected) | asked.what.warns, width),
+        "info": info_lines(sheet, around.after if isinstance(request.effect, WriteBytes) else "", width, around.keys),
+        "keys": keys,
+    }
 
 
-def may_approve(view: WrapView) -> bool:
-    """Whether enough was on screen, and enough is taken, for `y` to mean anything."""
-    if isinstance(view, DiffView) and view.chosen == frozenset():
-        return False
-    return view.complete and (view.end_seen or not must_see_end(view))
+def footer(sheet: Sheet, asking: Answer | Note | None, *, armed: bool, too_small: bool) -> tuple[str, ...]:
+    """What works now, for the status line, by its actions."""
+    if asking is not None:
+        return ("Enter keeps the note", "Esc back") if isinstance(asking, Note) else _REASON_HINTS
+    if too_small:
+        return "too small to approve", "Esc no and stop"
+    if not armed:
+        return "wait…", "keys go to your text"
+    if sheet.fresh is not None:
+        return "the file changed meanwhile", "{dialog.no} {dialog.skip} work", "{dialog.yes} looks again"
+    if sheet.choosing is not None:
+        return "{dialog.yes} {dialog.folder} keep this rule", "Esc back"
+    return "{dialog.yes} {dialog.no} {dialog.skip} work now", "Enter does nothing here", "PgUp PgDn scroll"
 
 
 def one_line(text: str) -> Shown:
@@ -148,28 +120,24 @@ def flow(parts: list[Content], width: int, gap: str = "   ") -> list[Content]:
     return lines
 
 
-def seen_line(view: WrapView, *, again: bool) -> str:
-    """What of a request has been on screen, in words."""
+def seen_line(view: WrapView, *, again: bool, own: Keymap = USUAL) -> str:
+    """What of a request has been on screen, in words; `own` are the keys of the person."""
     unseen = view.total - view.seen
     if not view.complete:
         return "comparing…"
     if isinstance(view, DiffView) and view.chosen == frozenset():
-        return "nothing is taken: n says no"
+        return own.say("nothing is taken: {dialog.no} says no")
     if again and unseen:
-        return f"y again: {unseen:,} of {view.total:,} not seen"
+        return f"{own.way('dialog.yes')} again: {unseen:,} of {view.total:,} not seen"
     if must_see_end(view) and not view.end_seen:
-        return "PgDn to see the end"
+        cut = "" if view.wraps else own.say("; {dialog.wrap} shows lines that are cut")
+        return f"PgDn to see the end{cut}"
     if not view.total:
         return ""
     lines = "line" if view.total == 1 else "lines"
     if not unseen:
         return f"all {view.total:,} changed {lines} shown" if view.total > 1 else "the changed line is shown"
     return f"{view.seen:,} of {view.total:,} changed {lines} seen"
-
-
-def must_see_end(view: WrapView) -> bool:
-    """Whether `y` waits until the end was on screen: for all but plain diffs."""
-    return view.full_view or not isinstance(view, DiffView)
 
 
 def reason_lines(reason: str, width: int, *, room: int) -> list[Content]:
@@ -199,7 +167,7 @@ def summary_lines(asked: Subject, view: WrapView, where: str, width: int, whole:
         if width >= NARROW or view.looks.sides != "auto":
             parts.append(Content.styled(view.layout_words, _DIM))
     else:
-        parts += [Content.styled(asked.facts, _DIM), styled(one_line(where), _DIM)]
+        parts += [*Content.styled(asked.facts, _DIM).wrap(width), styled(one_line(where), _DIM)]
     return flow([*parts, Content.styled(whole, _DIM)], width)
 
 
@@ -210,70 +178,121 @@ def warning_lines(reasons: Iterable[str], warns: Iterable[str], width: int) -> l
     return flow([Content.styled("look closely:", _WARNING), *parts], width) if parts else []
 
 
-def info_lines(view: WrapView, after: str, width: int, *, again: bool, said: str = "") -> list[Content]:
-    """What was on screen, and what runs after applying; `said` is a word about the last key."""
-    parts = [Content.styled(said, _WARNING)] if said else []
-    parts += [Content.styled(seen_line(view, again=again), _WARNING if again else _DIM)]
+def info_lines(sheet: Sheet, after: str, width: int, own: Keymap = USUAL) -> list[Content]:
+    """What was on screen, a word about the last key or the file, and what runs after applying."""
+    stale = styled(one_line(stale_words(sheet)), _WARNING).wrap(width) if sheet.fresh is not None else []
+    parts = [Content.styled(sheet.said, _WARNING)] if sheet.said else []
+    parts.append(Content.styled(seen_line(sheet.view, again=sheet.again, own=own), _WARNING if sheet.again else _DIM))
+    if count := len(sheet.notes.items):
+        parts.append(Content.styled(f"notes {count}: they go with your answer", _DIM))
     if after:
         parts.append(styled(one_line(f"after applying: {after}"), _DIM))
-    return flow(parts, width)
+    missed = sheet.request.missed and f"asked again because {sheet.request.missed}"
+    again = styled(one_line(missed), _DIM).wrap(width) if missed else []
+    return [*stale, *flow(parts, width), *again]  # the last gives way first where there is no room
 
 
-def keys_line(keys: Iterable[tuple[str, str]], width: int, *, dead: str = "") -> list[Content]:
-    """Keys with what they do; one that does not work now is dim."""
+def stale_words(sheet: Sheet) -> str:
+    """What of a file is not any more as it was shown."""
+    changed, fresh, effect = "the file changed on disk since this was shown", sheet.fresh, sheet.request.effect
+    if isinstance(fresh, str):
+        return f"{changed}: {fresh}"
+    same = isinstance(fresh, WriteBytes) and isinstance(effect, WriteBytes) and fresh.base == effect.base
+    return f"{changed}: not its text, but its permissions or its folder" if same else changed
+
+
+def keys_line(keys: Iterable[tuple[str, str]], width: int, *, dead: str = "", own: Keymap = USUAL) -> list[Content]:
+    """Keys of the table with what they do, as the person has them; one that does not work now is dim."""
     bright = "bold $text-accent"
-    parts = [Content.assemble((key, _DIM if key == dead else bright), f" {label}") for key, label in keys]
+    parts = [
+        Content.assemble((name, _DIM if key == dead else bright), f" {label}")
+        for key, label in keys
+        if (name := " ".join(filter(None, (own.shown("dialog", part) for part in key.split(" ")))))
+    ]
     return flow(parts, width)
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """What can be done beside answering: `others`: more requests wait; `edits`: the text can be edited."""
-
-    others: bool = False
-    edits: bool = False
-
-
-def key_lines(
-    view: WrapView, yes: str, width: int, *, armed: bool, offer: Offer | None = None, room: int = 9
-) -> list[Content]:
+def key_lines(sheet: Sheet, around: Around, width: int, room: int) -> list[Content]:
     """The keys that work now, in at most `room` lines, the answers in any case; blank while the dialog is deaf."""
-    narrow = width < NARROW
+    narrow, yes = width < NARROW, sheet.subject.yes if sheet.fresh is None else "look again"
     answers = [("y", yes), ("n", "no…" if narrow else "no, say why"), ("s", "skip"), ("Esc", "no and stop")]
-    dead = "" if may_approve(view) else "y"
-    more = extra_keys(view, offer or Offer(), yes, narrow=narrow)
-    lines = keys_line([*answers, *more], width, dead=dead)
-    while more and len(lines) > max(room, len(keys_line(answers, width))):
+    if isinstance(sheet.fresh, WriteBytes):
+        answers.insert(0, ("r", "show the new change"))
+    dead = "" if may_approve(sheet.view) else "y"
+    more = extra_keys(sheet, around, narrow=narrow)
+    lines = keys_line([*answers, *more], width, dead=dead, own=around.keys)
+    while more and len(lines) > max(room, len(keys_line(answers, width, own=around.keys))):
         more.pop()
-        lines = keys_line([*answers, *more], width, dead=dead)
-    return lines if armed else [Content.styled("wait…", _DIM), *[Content("")] * (len(lines) - 1)]
+        lines = keys_line([*answers, *more], width, dead=dead, own=around.keys)
+    return lines if around.armed else deaf(lines)
 
 
-def extra_keys(view: WrapView, offer: Offer, yes: str, *, narrow: bool) -> list[tuple[str, str]]:
+def deaf(lines: list[Content]) -> list[Content]:
+    """As many lines, but nothing works yet."""
+    return [Content.styled("wait…", _DIM), *[Content("")] * (len(lines) - 1)]
+
+
+def extra_keys(sheet: Sheet, around: Around, *, narrow: bool) -> list[tuple[str, str]]:
     """The keys that are no answers, the most useful first."""
-    keys = []
-    diff = view if isinstance(view, DiffView) else None
+    keys, diff = [], sheet.diff
     if diff is not None and (diff.cursor_hunk or diff.left_out):
         keys.append(("Space", "take hunk" if diff.cursor_hunk in diff.left_out else "leave out hunk"))
     if diff is not None and len(diff.hunks) > 1:
         keys.append(("] [", "hunk"))
-    if view.max_scroll_y:
+    if sheet.view.max_scroll_y:
         keys.append(("PgDn", "more") if narrow else ("PgUp PgDn", "scroll"))
-    if offer.others:
+    if around.others:
         keys.append(("< >", "other"))
-    keys.append(("Y", f"{yes} + note"))
-    if offer.edits:
+    if around.rules:
+        keys.append(("a", "allow…"))
+    if sheet.fresh is None:
+        keys.append(("Y", f"{sheet.subject.yes} + note"))
+    if sheet.about is not None:
+        keys.append(("m", "note on line"))
+    if around.edits:
         keys.append(("e", "edit first"))
     if diff is not None and diff.layout_words:
         keys.append(("v", "layout"))
     if not narrow:
         keys.append(("z", "full"))
+    if diff is not None and diff.folds:
+        keys.append(("x", "unchanged"))
+    if around.pages and sheet.view.max_scroll_y and not narrow:
+        keys.append(("o", "pager"))
     if diff is not None:
         keys.append(("w", "no wrap" if diff.looks.wraps else "wrap"))
     return keys
 
 
-def field_lines(answer: Answer, width: int) -> list[Content]:
+def rule_lines(around: Around, chosen: AlwaysRule, yes: str, width: int) -> list[Content]:
+    """The rules that can be kept, each with a command that it matches and one that it does not; the keys that keep one.
+
+    Where there is little room only the chosen one is shown.
+    """
+    lines: list[Content] = []
+    rules = around.rules
+    for rule in rules if width >= NARROW else (chosen,):
+        mark = ("› " if rule == chosen else "  ") if len(rules) > 1 else ""
+        style = "bold" if rule == chosen else ""
+        named = {
+            f"{mark}allow without asking:": rule.pattern,
+            "it matches:": rule.matches,
+            "it does not match:": rule.refuses,
+        }
+        parts = [
+            Content.assemble((label, _DIM), " ", styled(sanitise(text, "text"), style)) for label, text in named.items()
+        ]
+        lines += flow(parts, width)
+    keys = [("y", f"in this session, and {yes}"), ("f", f"in this folder, later too, and {yes}"), ("Esc", "back")]
+    if len(rules) > 1:
+        keys.insert(0, ("a", "the other rule"))
+    found = keys_line(keys, width, own=around.keys)
+    return lines + (found if around.armed else deaf(found))
+
+
+def field_lines(asking: Answer | Note, width: int) -> list[Content]:
     """The keys of the field for a reason or a note."""
+    if isinstance(asking, Note):
+        return keys_line([("Enter", f"keep the note on line {asking.line}, empty: none"), ("Esc", "back")], width)
     word = {"no": "no, with this reason or none", "skip": "skip, with this reason or none"}
-    return keys_line([("Enter", word.get(answer, "yes, with this note")), ("Esc", "back")], width)
+    return keys_line([("Enter", word.get(asking, "yes, with this note")), ("Esc", "back")], width)

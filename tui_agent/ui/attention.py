@@ -32,6 +32,11 @@ class Attention:
         self._called = True
         self.write(f"\a{keep}\x1b]2;{label(words, LONGEST)}\a")
 
+    def looked_at(self, here: bool) -> None:
+        """The terminal got or lost the focus."""
+        if here:
+            self.answered()
+
     def answered(self) -> None:
         """The person is here: the title is again what it was."""
         if self._called:

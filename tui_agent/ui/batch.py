@@ -6,8 +6,9 @@ on a request that was refused, edited or taken in part is not asked any more.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TypeAlias
 
 from tui_agent.core.types import Answer, ApprovalRequest, Decision, WriteBytes
@@ -31,8 +32,12 @@ class Batch:
     @property
     def request(self) -> ApprovalRequest:
         """The request that is being asked, as the person left it."""
-        request = self.requests[self.at]
-        return self._edited.get(request.id, request)
+        return self.present[self.at]
+
+    @property
+    def present(self) -> tuple[ApprovalRequest, ...]:
+        """All requests as the person left them."""
+        return tuple(self._edited.get(request.id, request) for request in self.requests)
 
     @property
     def open(self) -> tuple[int, ...]:
@@ -58,23 +63,35 @@ class Batch:
         self.at = ahead[0] if step > 0 else ahead[-1]
         return True
 
-    def edit(self, new: bytes) -> None:
-        """The person changed the text of the present request: it is a new one, with an id of its own, not yet answered."""
+    def instead(self, effect: WriteBytes) -> None:
+        """Another change of the same file takes the place of the present request: a new one with an id of its own.
+
+        The person edited its text, or the file had changed since it was shown. It is not yet answered.
+        """
         old = self.request
-        if not isinstance(old.effect, WriteBytes):
-            raise TypeError("only the text of a file can be edited")
+        if not isinstance(old.effect, WriteBytes) or old.effect.path != effect.path:
+            raise TypeError("only another change of the same file can take the place of one")
         self._edits += 1
         name = self.requests[self.at].id
-        effect = replace(old.effect, new=new)
         self._edited[name] = replace(old, id=f"{name}.edited{self._edits}", effect=effect, summary=summary(effect))
 
-    def decide(self, answer: Answer, reason: str = "", chosen: Collection[int] | None = None) -> None:
-        """Answer the present request and go on to the next one that is open. `chosen`: its hunks, None for all."""
+    def decide(
+        self,
+        answer: Answer,
+        reason: str = "",
+        chosen: Collection[int] | None = None,
+        allowed: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Answer the present request and go on to the next one that is open. `chosen`: its hunks, None for all.
+
+        `allowed` are open requests that need no answer any more, each with the rule that allows it.
+        """
         request = self.requests[self.at]
         yes = answer == "yes"
         hunks = frozenset(chosen) if yes and chosen is not None else None
         instead = self._edited.get(request.id) if yes else None
         self._given[request.id] = Decision(request.id, answer, reason, chosen=hunks, instead=instead)
+        self._given |= {name: Decision(name, "yes", by=rule) for name, rule in allowed.items()}
         missing: set[str] = set()
         for later in self.requests:
             given = self._given.get(later.id)

@@ -1,30 +1,23 @@
-"""Events to transcript blocks: a fold that knows no width, no colour and no terminal.
-
-Blocks of durable events are only ever appended. What is still going on (the streaming reply, running
-tools, an open question) stands behind them and is replaced by its durable successor, so the blocks
-after the last event are a function of the durable events alone.
-"""
+"""What events are in the transcript: blocks that know no width, no colour and no terminal."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.display import Sanitiser, sanitise
-from tui_agent.core.endings import StopReason
+from tui_agent.core.display import Sanitiser, plain, sanitise
+from tui_agent.core.endings import UNANSWERED, StopReason
 from tui_agent.core.types import (
-    ProviderError,
-    ReasoningDelta,
-    RetryTick,
-    TextDelta,
+    OWN_COMMAND,
     ToolCall,
 )
+from tui_agent.told import told
 from tui_agent.ui.lines import marked
 from tui_agent.ui.markdown import Chunker, Prose
+from tui_agent.ui.numbers import amount, seconds
 
 # ------------------------------------------------------------------ blocks
 
@@ -39,9 +32,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """The model's reasoning, as a number of characters. `live`: still counting."""
+    """The model's reasoning: how many characters, and as it came once it is complete. `live`: still counting."""
 
     size: int
+    text: str = ""
     live: bool = False
 
 
@@ -50,7 +44,8 @@ class Action:
     """One line per action: verb, object, short result (`facts`) and a `word` that carries the state.
 
     `style` is that of the word: ok, fail or dim. `reason` stands below, then the first or, with `tail`,
-    the last lines of `output`; all of them when details are unfolded. `live`: not ended yet.
+    the last lines of `output`; all of them when details are unfolded. `sentences`: that is no output of a program, so it
+    is broken between words. `live`: not ended yet. `how` is a fact, too: what can be done with it, by which actions.
     """
 
     verb: str
@@ -62,7 +57,9 @@ class Action:
     output: str = ""
     excerpt: int = 0
     tail: bool = False
+    sentences: bool = False
     live: bool = False
+    how: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +73,12 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Something failed: what, why and what to do next."""
+    """Something failed: what, why, what to do next, and by which keys (their actions) while it has the focus."""
 
     title: str
     cause: str
     next: str = ""
+    keys: tuple[str, ...] = ()
 
 
 Block: TypeAlias = Said | Thought | Prose | Action | Note | Card
@@ -103,22 +101,8 @@ VERBS = {
     "update_plan": "plan",
 }
 
-TITLES = {
-    "auth": "The key was not accepted",
-    "rate_limit": "Rate limit",
-    "context_length": "Too long for the model's window",
-    "server": "The server failed",
-    "network": "No connection",
-    "protocol": "The answer could not be read",
-    "bad_request": "The request was not accepted",
-}
-
-NEXT = {
-    "auth": "Set the key and start again, or /provider for another; a key of api_key_cmd is read anew by /retry",
-    "context_length": "Choose a model with a larger window with /model or /provider, or start anew in a new session",
-    "rate_limit": "Wait and /retry, or choose another with /provider",
-    "bad_request": "Choose another model or server with /provider",
-}
+TAKE_BACK = "/revert takes its edits back"
+CARRY_OUT = "/approve carries it out"
 
 ENDINGS = {
     StopReason.COMPLETED: ("completed", "dim"),
@@ -133,31 +117,19 @@ DENIALS = {"person": "refused by you", "skip": "skipped", "policy": "denied", "n
 
 CUT = {
     "length": "cut at the token limit",
-    "content_filter": "cut by the server's content filter",
-    "refusal": "the model refused",
+    **UNANSWERED,
 }
 
 ASKING = "asks you"
+
+RESULTS = 18
+"""Lines of the results of a web search that are shown at once, and of a command that the person typed to see them."""
 
 SAID_MAX = 1_500
 """Characters of one `Said`; a long paste becomes several."""
 
 OUTPUT_MAX = 2_000
 """Characters of live command output that are kept."""
-
-
-def amount(count: int) -> str:
-    """A number of characters for the eye: 830, 2.1k, 14k."""
-    return str(count) if count < 1000 else f"{count / 1000:.1f}k" if count < 10_000 else f"{count // 1000}k"
-
-
-def seconds(duration: float) -> str:
-    """A duration for the eye; nothing when it is none."""
-    if duration < 0.0005:
-        return ""
-    if duration < 1:
-        return f"{duration * 1000:.0f} ms"
-    return f"{duration:.1f}s" if duration < 60 else f"{duration // 60:.0f}m {duration % 60:02.0f}s"
 
 
 # ------------------------------------------------------------------ one event to its blocks
@@ -168,7 +140,7 @@ def said(text: str) -> list[Block]:
     blocks: list[Block] = []
     part: list[str] = []
     size = 0
-    for line in marked(sanitise(text.rstrip(), "text").spans).split("\n"):
+    for line in marked(sanitise(text.rstrip(), "prose").spans).split("\n"):
         part.append(line)
         size += len(line) + 1
         if size >= SAID_MAX:
@@ -179,7 +151,7 @@ def said(text: str) -> list[Block]:
 
 def prose(text: str) -> list[Prose]:
     """The chunks of a whole answer."""
-    sanitiser, chunker = Sanitiser(context="text"), Chunker()
+    sanitiser, chunker = Sanitiser("prose"), Chunker()
     chunker.feed(marked(sanitiser.feed(text)))
     chunker.feed(marked(sanitiser.finish()))
     return chunker.finish()
@@ -212,7 +184,7 @@ def tool_done(event: ev.ToolDone) -> Action:
     if event.denied:
         word = DENIALS[event.denied]
         said = f"{word}: {event.note}" if event.note else ""
-        return Action(verb, what, word="" if said else word, reason=said, output=event.text)
+        return Action(verb, what, word="" if said else word, reason=said, output=event.text, sentences=True)
     receipt = event.receipt
     failed = event.status != "applied" or (receipt is not None and receipt.exit_code not in {None, 0})
     facts = [event.note]
@@ -227,16 +199,17 @@ def tool_done(event: ev.ToolDone) -> Action:
         tuple(filter(None, facts)),
         word,
         "fail" if failed else "dim",
-        output=event.text,
-        excerpt=6 if failed else 0,
+        output=event.text.removesuffix(f"({event.note})"),  # it stands on the line already
+        excerpt=RESULTS if event.call.name in {OWN_COMMAND, "web_search"} else 6 if failed else 0,
         tail=command,
+        sentences=failed and not command,
     )
 
 
 def check_done(event: ev.CheckDone) -> Action:
     """The line of a check."""
     code = event.exit_code
-    facts = tuple(filter(None, [seconds(event.duration)]))
+    facts = tuple(filter(None, [seconds(event.duration), "unsandboxed" if event.sandbox == "none" else ""]))
     if event.passed:
         return Action("check", shlex.join(event.argv), facts, "ok", "ok", output=event.output)
     word = "FAIL, did not end" if code is None else f"FAIL exit {code}"
@@ -246,27 +219,56 @@ def check_done(event: ev.CheckDone) -> Action:
 def undone(event: ev.Undone) -> Note:
     """The line of an undo or a redo."""
     count = f"{len(event.paths)} file{'s' * (len(event.paths) != 1)}"
-    left = f"  left as they are: {', '.join(event.left)}" if event.left else ""
-    return Note(f"{count}: {', '.join(event.paths)}{left}", "done again" if event.redo else "undone", "strong")
+    names, kept = (", ".join(plain(path, "path") for path in paths) for paths in (event.paths, event.left))
+    left = f"  left as they are: {kept}" if kept else ""
+    return Note(
+        f"{count}: {names}{left}",
+        "done again" if event.redo else "taken back" if event.batch else "undone",
+        "strong",
+    )
 
 
-def failed(error: ProviderError, profile: str = "") -> Card:
-    """The card of a failed model call: what failed, at which profile, and the next step."""
-    status = f" ({error.status})" if error.status else ""
-    where = f" at {profile}" if profile else ""
-    after = NEXT.get(error.kind, "/retry, or choose another with /provider")
-    title = "No usable key" if error.kind == "auth" and not error.status else TITLES[error.kind]
-    return Card(title + where + status, error.message, after)
+def rewound(turn: int, paths: tuple[str, ...]) -> Note:
+    """The line of a rewind of the conversation."""
+    left = f"  files stay as they are: {', '.join(paths)}" if paths else ""
+    return Note(f"to before message {turn}; what stands between is not sent any more{left}", "back", "strong")
 
 
-def ended(event: ev.RunEnded, turn: fold.Totals | None = None) -> Note:
-    """The line of a run's end: never more than was verified. `turn` is what it took."""
+def noticed(text: str, audience: str) -> Block:
+    """A word of the product; a long one to the model (instructions of a folder, a skill) unfolds."""
+    if audience == "person":
+        return Note(text)
+    if text.count("\n") < RESULTS:
+        return Note(text, "told the model")
+    return Action("told", "the model", (f"{text.count(chr(10)) + 1} lines",), output=text, excerpt=RESULTS)
+
+
+def decision(event: ev.Event | ev.Unknown) -> list[Block]:
+    """The line of a decision about what is sent; a summary unfolds."""
+    words = told(event)
+    if words is None:
+        return []
+    if isinstance(event, ev.Compacted) and not event.fault:
+        how = "{view.details} shows the summary, /compact undo takes it back"
+        word = "by itself" if event.by == "room" else ""
+        return [Action("compact", words[1], (), word, output=event.text, how=how)]
+    if isinstance(event, ev.Routed):
+        return [Note(words[1], words[0], event.intent)]
+    return [Note(words[1], words[0], "strong" if isinstance(event, ev.Compacted) else "dim")]
+
+
+def ended(event: ev.RunEnded, turn: fold.Totals | None = None, *, plan: bool = False) -> Note:
+    """The line of a run's end: never more than was verified. `turn` is what it took, `plan` whether it was to plan."""
     label, style = ENDINGS.get(event.reason, (f"stopped: {event.reason.value.replace('_', ' ')}", "strong"))
     if event.reason is StopReason.UNVERIFIED and not event.detail:
         label += " (no check)"
     detail = "" if event.reason is StopReason.FAILED else event.detail  # the card before it says it
     steps = f"{event.steps} step{'s' if event.steps != 1 else ''}" if event.steps else ""
-    return Note("  ".join(part for part in (detail, steps, took(turn or fold.Totals())) if part), label, style)
+    if plan and event.reason is StopReason.COMPLETED:
+        way_on = CARRY_OUT
+    else:
+        way_on = TAKE_BACK if event.check == "failed" else ""
+    return Note("  ".join(part for part in (detail, way_on, steps, took(turn or fold.Totals())) if part), label, style)
 
 
 def took(turn: fold.Totals) -> str:
@@ -275,193 +277,5 @@ def took(turn: fold.Totals) -> str:
     if sent is None and received is None:
         return ""
     counts = ["?" if count is None else amount(count) for count in (sent, received)]
-    return f"{counts[0]} in, {counts[1]} out" + (f"  ${turn.cost:.4f}" if turn.cost else "")
-
-
-# ------------------------------------------------------------------ the fold
-
-
-class Story:
-    """The blocks of a session, kept up to date event by event.
-
-    `blocks[:settled]` come from durable events and never change; behind them are the finished blocks of
-    the streaming reply. `text` is its open chunk, `pending` what is going on.
-    """
-
-    def __init__(self) -> None:
-        self.blocks: list[Block] = []
-        self.settled = 0
-        self.changed = 0
-        """Blocks from this index on are new since the reader last set it to `len(blocks)`."""
-        self.text: Chunker | None = None
-        self.answer = ""
-        """Markdown source of the newest complete answer, as it came."""
-        self._raw: list[str] = []
-        self._sanitiser = Sanitiser(context="text")
-        self._thought = 0
-        self._pending: dict[str, Action] = {}
-        self._asked: dict[str, str] = {}
-        self._writing: Block | None = None
-        self._models = 0
-        self._profile = ""
-        self._turn = fold.Totals()
-        self._recovered = False
-        """The open reply is known from a checkpoint only: its process died."""
-
-    def pending(self) -> list[Block]:
-        """What is going on, oldest first."""
-        return [*self._pending.values(), *([self._writing] if self._writing else [])]
-
-    def feed(self, event: ev.Event | ev.Unknown) -> None:
-        """Take the next event."""
-        match event:
-            case TextDelta(text):
-                self._stream(text)
-            case ReasoningDelta(text):
-                self._think(len(text))
-            case ev.AssistantSaid():
-                self._said(event)
-            case ev.Checkpoint(text):
-                if self.text is None or self._recovered:
-                    self._stream(text)
-                    self._recovered = True
-            case ev.ToolStarted(call, summary):
-                self._pending[call.id] = Action(*verb_object(call, summary), word="running", live=True)
-            case ev.CommandOutput(call_id, text):
-                self._output(call_id, text)
-            case ev.ArgumentsDelta(name, size):
-                self._writing = Action(VERBS.get(name, name), "", (f"writing {amount(size)} chars",), live=True)
-            case RetryTick(attempt, wait, error):
-                card = failed(error, self._profile)
-                self._writing = replace(
-                    card, next=f"Try {attempt + 1} in {wait:.0f} s; your message is kept; Esc stops"
-                )
-            case ev.Phase():
-                pass
-            case _:
-                self._durable(event)
-
-    def _durable(self, event: ev.Event | ev.Unknown) -> None:
-        self._writing = None
-        match event:
-            case ev.UserSaid(text, images):
-                self._turn = fold.Totals()
-                if self._recovered:
-                    self._leave_reply()
-                self._pending = {id_: action for id_, action in self._pending.items() if action.word != ASKING}
-                self._append(said(text))
-                self._append(Note(f"{image.name}  {image.size / 1000:,.0f} kB", "picture") for image in images)
-            case ev.Asked(request_id, call_id, tool, summary):
-                self._asked[request_id] = call_id
-                call = ToolCall(call_id, tool, None)
-                self._pending[call_id] = Action(*verb_object(call, summary), word=ASKING, live=True)
-            case ev.Answered(request_id):
-                self._pending.pop(self._asked.pop(request_id, ""), None)
-            case ev.ToolDone():
-                self._pending.pop(event.call.id, None)
-                self._append([tool_done(event)])
-            case ev.CheckDone():
-                self._pending.pop("check", None)
-                self._append([check_done(event)])
-            case ev.Undone():
-                self._append([undone(event)])
-            case ev.ModelChosen(profile, model):
-                self._models += 1
-                self._profile = profile
-                if self._models > 1:
-                    self._append([Note(f"{model} ({profile}) answers from here on", "model")])
-            case ev.Notice(text, title=title) if title:
-                self._append([Card(title, text)])
-            case ev.ProtocolChosen(protocol, reason):
-                self._append([Note(f"{protocol} from here on: {reason}", "protocol")])
-            case ev.Notice(text, audience):
-                self._append([Note(text, "" if audience == "person" else "told the model")])
-            case ev.ProviderFailed(error):
-                self._leave_reply()
-                self._append([failed(error, self._profile)])
-            case ev.RunEnded():
-                self._leave_reply()
-                self._pending.clear()
-                self._append([ended(event, self._turn)])
-            case ev.Unknown(kind):
-                self._append([Note(kind, "record of a newer version")])
-            case _:
-                pass
-
-    # -------------------------------------------------------------- the reply
-
-    def _stream(self, text: str) -> None:
-        if self.text is None:
-            self.text = Chunker()
-            self._thought_ends()
-        self._writing = None
-        self._raw.append(text)
-        self._flow(marked(self._sanitiser.feed(text)))
-
-    def _flow(self, text: str) -> None:
-        assert self.text is not None
-        known = len(self.text.chunks)
-        self.text.feed(text)
-        self.blocks += self.text.chunks[known:]
-
-    def _think(self, size: int) -> None:
-        self._thought += size
-        self._writing = Thought(self._thought, live=True)
-
-    def _thought_ends(self) -> None:
-        if self._thought:
-            self.blocks.append(Thought(self._thought))
-            self._thought = 0
-
-    def _said(self, event: ev.AssistantSaid) -> None:
-        self._turn = fold.add(self._turn, event)
-        text = event.message.text
-        reasoning = [Thought(len(event.message.reasoning))] if event.message.reasoning else []
-        counted = [block for block in self.blocks[self.settled : self.settled + 1] if isinstance(block, Thought)]
-        if self.text is not None and counted == reasoning and "".join(self._raw) == text:
-            self._finish_stream()
-        else:
-            self._drop_reply()
-            self.blocks += [*reasoning, *prose(text)]
-        self._end_reply()
-        self.answer = text if text.strip() else self.answer
-        self._append(after_reply(event))
-
-    def _finish_stream(self) -> None:
-        assert self.text is not None
-        self._flow(marked(self._sanitiser.finish()))
-        known = len(self.text.chunks)
-        self.blocks += self.text.finish()[known:]
-
-    def _drop_reply(self) -> None:
-        del self.blocks[self.settled :]
-        self.changed = min(self.changed, self.settled)
-
-    def _end_reply(self) -> None:
-        self.text, self._raw, self._thought, self._writing = None, [], 0, None
-        self._sanitiser, self._recovered = Sanitiser(context="text"), False
-        self.settled = len(self.blocks)
-
-    def _leave_reply(self) -> None:
-        """A reply that never got its durable record is not part of the story; a checkpoint of it is."""
-        if self.text is not None:
-            self._finish_stream()
-            self._end_reply()
-            self._append([Note("cut short, not complete")])
-        self._drop_reply()
-        self._end_reply()
-
-    # -------------------------------------------------------------- helpers
-
-    def _output(self, call_id: str, text: str) -> None:
-        action = self._pending.get(call_id) or Action("check", "", word="running", live=True)
-        key = call_id if call_id in self._pending else "check"
-        output = (action.output + text)[-OUTPUT_MAX:]
-        self._pending[key] = replace(action, output=output, excerpt=4, tail=True)
-
-    def _append(self, blocks: Iterable[Block]) -> None:
-        """Settle durable blocks, before the streaming reply if there is one."""
-        new = list(blocks)
-        self.changed = min(self.changed, self.settled)
-        self.blocks[self.settled : self.settled] = new
-        self.settled += len(new)
+    partly = f", {turn.uncounted} not counted" if turn.uncounted else ""
+    return f"{counts[0]} in, {counts[1]} out{partly}" + (f"  ${turn.cost:.4f}" if turn.cost else "")

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from rich.cells import cell_len
 from rich.text import Text
+from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from tui_agent.core import events as ev
 from tui_agent.core.display import label
-from tui_agent.ui.numbers import gauge
+from tui_agent.ui.actions import ACTIONS
+from tui_agent.ui.conversation import Conversation
+from tui_agent.ui.failures import KEYS, MENDING_KEYS, WAITING_KEYS
+from tui_agent.ui.keymap import USUAL, Keymap
+from tui_agent.ui.numbers import forecast, gauge, money
+
+Pane: TypeAlias = Literal["", "transcript", "files"]
+"""Which pane beside the composer has the focus."""
+
+SEND, QUEUE, LINE = "{composer.send} send", "{composer.send} queue", "{composer.newline} new line"
+COMMANDS = "{ui.palette} commands"
+
+SILENT_SECONDS = 20.0
+"""How long a stream may be silent before the footer says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,33 +48,52 @@ class HeaderState:
     estimated: bool = False
     cost: float | None = 0.0
     question: bool = False
+    unsaved: bool = False
+    """The disk refuses the log of the session."""
+
+
+def header_of(shown: HeaderState, talk: Conversation, changed: int) -> HeaderState:
+    """What of the header follows from the conversation, the rest as it is `shown`; `changed` files differ."""
+    session, profile = talk.session, talk.session.profile
+    return replace(
+        shown,
+        changed=changed,
+        mode=session.mode.name,
+        model=(profile.model or "") if profile else "no model",
+        provider=profile.name if profile else "",
+        tokens=talk.meter.tokens,
+        window=session.window,
+        estimated=talk.meter.estimated,
+        cost=talk.totals.cost,
+        unsaved=bool(session.log.fault),
+    )
 
 
 def header_line(state: HeaderState, width: int) -> Text:
-    """The header at this width: items leave from the left of the right group, never mode and cost."""
-    cost = "$ n/a" if state.cost is None else f"${state.cost:.2f}"
+    """The header at this width: items leave from the left of the right group, never mode, percent and cost."""
+    marks = f"{'NOT SAVED  ' if state.unsaved else ''}{'[!] ' if state.question else ''}"
+    cost = money(state.cost)
     tokens = gauge(state.tokens, state.window, estimated=state.estimated)
     percent = f"{100 * state.tokens / state.window:.0f}%" if state.tokens is not None and state.window else ""
     changed = f"±{state.changed}" if state.changed else ""
     where = [label(state.folder, max(8, width // 4)), label(state.branch, 24), changed]
-    who = f"{state.model} · {state.provider}" if state.provider else state.model
+    who = " · ".join(filter(None, (state.model, state.provider)))
     candidates = [
         (where, [label(who, 48), state.mode, tokens, cost]),
         (where, [label(state.model, 32), state.mode, tokens, cost]),
         ([where[0], changed], [label(state.model, 20), state.mode, percent, cost]),
         ([where[0], changed], [state.mode, percent, cost]),
-        ([where[0], changed], [state.mode, cost]),
-        ([label(state.folder, 10)], [state.mode, cost]),
+        ([label(state.folder, 10), changed], [state.mode, percent, cost]),
+        ([label(state.folder, 10)], [state.mode, percent, cost]),
+        ([], [state.mode, percent, cost]),
     ]
     for left_items, right_items in candidates:
         left, right = "  ".join(filter(None, left_items)), "   ".join(filter(None, right_items))
-        gap = width - 2 - cell_len(left) - cell_len(right) - (4 if state.question else 0)
+        gap = width - 2 - cell_len(left) - cell_len(right) - len(marks)
         if gap >= 2:
             break
     text = Text(" ", no_wrap=True, end="")
-    if state.question:
-        text.append("[!] ", "bold")
-    text.append(left, "bold")
+    text.append(marks + left, "bold")
     text.append(" " * max(1, gap))
     text.append(right)
     text.append(" ")
@@ -73,13 +108,97 @@ class FooterState:
     phase: str = ""
     hints: tuple[str, ...] = ()
     below: int = 0
+    news: int = 0
+    """Of the rows below, those that came since the person left the end."""
+    end: str = ""
+    """The key that goes there."""
+
+
+def pane_hints(pane: Pane) -> tuple[str, ...]:
+    """The keys of a pane that has the focus, by their actions."""
+    return (*(f"{{{a.id}}} {a.hint}" for a in ACTIONS if a.scope == pane and a.hint), "{ui.back} back")
+
+
+def footer_state(
+    talk: Conversation | None,
+    now: float,
+    *,
+    armed: str = "",
+    dialog: tuple[str, ...] = (),
+    asking: bool = False,
+    draft: str = "",
+    pane: Pane = "",
+    below: int = 0,
+    news: int = 0,
+    keys: Keymap = USUAL,
+) -> FooterState:
+    """What to tell at `now` (monotonic, seconds): what the next press does, else the dialog's keys, else what goes on.
+
+    `asking`: a screen lies over the main one; `draft`: what is in the composer; `pane` has the
+    focus, in the transcript with it the card of a failure; `keys` are the person's.
+    """
+    hints: tuple[str, ...] = ()
+    if dialog:
+        phase, hints = "waiting for you", dialog
+    elif talk is None:
+        phase = "a question first" if asking else ""
+    elif talk.retrying:
+        phase = talk.phase.detail
+        hints = ("{ui.back} stop", "{agent.retry} now", "{provider.switch} other provider", QUEUE, COMMANDS)
+        hints = WAITING_KEYS if pane == "transcript" else hints
+    elif talk.working:
+        phase = phase_words(talk.phase, now - talk.since, now - talk.heard)
+        away = ("{jobs.send} background",) if talk.session.workspace.live else ()
+        hints = ("{ui.interrupt} stop", *(pane_hints(pane) if pane else (*away, QUEUE, LINE, COMMANDS)))
+    elif talk.failure is not None:
+        phase = "not answered"
+        hints = (
+            (*KEYS, "{ui.back} back")
+            if pane == "transcript"
+            else ("{leader pane.next} card", SEND, "{provider.switch} other provider", COMMANDS)
+        )
+    elif talk.unusable and pane != "files":
+        phase = "read only"
+        hints = (
+            (*MENDING_KEYS[:2], "{ui.back} back")
+            if pane == "transcript"
+            else ("{leader pane.next} card", SEND, COMMANDS, "{ui.interrupt} twice quits")
+        )
+    elif pane:
+        phase, hints = "", pane_hints(pane)
+    else:
+        profile = talk.session.profile
+        told = forecast(talk.meter.tokens, len(draft), profile.pricing if profile else None)
+        phase = told if draft and draft[0] not in "/!" else "" if draft else "ready"
+        hints = (SEND, COMMANDS, "{ui.interrupt} twice quits", LINE, "{ui.leader} more")
+    hints = tuple(filter(None, hints if dialog else map(keys.say, hints)))
+    if armed:  # what it says now would stand there twice
+        hints = tuple(hint for hint in hints if not hint.startswith(armed.partition(" ")[0]))
+    return FooterState(armed or phase, hints, below, news, keys.say("{scroll.end}"))
+
+
+def phase_words(phase: ev.Phase, seconds: float, silent: float = 0.0) -> str:
+    """What goes on, in words, with its seconds from the third on; `silent` is how long no bytes came."""
+    if phase.name == "streaming" and silent >= SILENT_SECONDS:
+        return f"no data for {silent:.0f}s"
+    words = {
+        "waiting": "waiting for the model",
+        "streaming": "streaming",
+        "asking": "waiting for you",
+        "running": phase.detail or "running",
+        "checking": f"check {phase.detail}",
+        "idle": "ready",
+    }[phase.name]
+    if phase.name in {"waiting", "streaming"} and phase.detail:
+        words = phase.detail
+    return f"{words} {seconds:.0f}s" if seconds >= 3 else words
 
 
 def footer_line(state: FooterState, width: int) -> Text:
     """The footer at this width: hints leave from the right, never the phase."""
-    badge = f"{state.below} below - Ctrl+End" if state.below else ""
-    if badge and width < 60:
-        badge = f"{state.below} below"
+    badge = f"{state.news} new below" if state.news else "more below" if state.below else ""
+    if badge and width >= 60:
+        badge += f" - {state.end}" if state.end else ""
     phase = label(state.phase, max(10, width // 2))
     hints = list(state.hints)
     while hints and cell_len("   ".join([phase, *hints])) + cell_len(badge) + 4 > width:
@@ -97,6 +216,7 @@ def footer_line(state: FooterState, width: int) -> Text:
 class Header(Widget):
     """One line at the top."""
 
+    ALLOW_SELECT = False
     state: reactive[HeaderState] = reactive(HeaderState())
 
     def render(self) -> Text:
@@ -104,9 +224,29 @@ class Header(Widget):
         return header_line(self.state, self.size.width)
 
 
+class Where(Widget):
+    """The first row: the product, the folder, and that nobody answers yet."""
+
+    ALLOW_SELECT = False
+
+    def __init__(self, folder: str) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def render(self) -> Text:
+        """The row at today's width; the folder gives way."""
+        state = "no provider yet" if self.size.width >= 64 else "no provider"
+        room = self.size.width - cell_len(f" tui-agent  {state} ") - 3
+        folder = label(self._folder, room) if room >= 8 else ""
+        left = f" tui-agent   {folder}"
+        gap = " " * max(1, self.size.width - cell_len(left) - cell_len(state) - 1)
+        return Text.assemble((left, "bold"), gap, (state, "dim"), no_wrap=True, end="")
+
+
 class Footer(Widget):
     """One line at the bottom."""
 
+    ALLOW_SELECT = False
     state: reactive[FooterState] = reactive(FooterState())
 
     def render(self) -> Text:
@@ -116,6 +256,8 @@ class Footer(Widget):
 
 class Rule(Widget):
     """A thin line across the screen, or down beside the side pane."""
+
+    ALLOW_SELECT = False
 
     def __init__(self, direction: Literal["across", "down"] = "across") -> None:
         super().__init__(classes=direction)
@@ -131,22 +273,39 @@ class Rule(Widget):
 class Queue(Widget):
     """The messages that wait for the running turn; hidden when there are none."""
 
+    ALLOW_SELECT = False
+    keys = USUAL
     items: reactive[tuple[str, ...]] = reactive((), layout=True)
+    soon: reactive[int] = reactive(0)
 
     def watch_items(self, items: tuple[str, ...]) -> None:
-        """Show the line only when something waits."""
+        """Show the lines only when something waits."""
         self.display = bool(items)
 
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """One row, or a few where there is room."""
+        return min(len(self.items), 3 if viewport.height >= 30 else 1)
+
     def render(self) -> Text:
-        """The next message and how many wait."""
-        if not self.items:
-            return Text("")
-        width = self.size.width
-        head = f" queued {len(self.items)}  next  "
-        tail = "Up edit" if width >= 60 else ""
-        room = max(8, width - len(head) - len(tail) - 4)
+        """The messages that come next, and how many wait."""
+        return Text("\n").join(queue_lines(self.items, self.size.width, self.size.height, self.soon, self.keys))
+
+
+def queue_lines(items: Sequence[str], width: int, rows: int, soon: int = 0, own: Keymap = USUAL) -> list[Text]:
+    """One line a message, the next one first; the first line says how many wait and which keys are for them.
+
+    `soon`: so many of the first are for the turn that runs; `own` are the keys of the person.
+    """
+    more = own.say("   {queue.list} send now, delete") if width >= 100 else ""
+    keys = f"Up edit{more}" if width >= 60 else ""
+    first = f" queued {len(items)}  {'in this turn' if soon else 'next'}  "
+    lines = []
+    for number, item in enumerate(items[:rows], 1):
+        when = "in this turn" if number <= soon else "next" if number == soon + 1 and soon else str(number)
+        head, tail = (first, keys) if number == 1 else (f"{when}  ".rjust(len(first)), "")
         text = Text(no_wrap=True, end="")
         text.append(head, "bold")
-        text.append(label(self.items[0], room))
+        text.append(label(item, max(8, width - len(head) - len(tail) - 4)))
         text.append(" " * max(1, width - text.cell_len - len(tail) - 1) + tail, "dim")
-        return text
+        lines.append(text)
+    return lines

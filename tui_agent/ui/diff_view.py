@@ -1,44 +1,28 @@
 """A file's diff on the screen, unified or side by side, from the bytes that will be written.
 
-The first hunk is shown as soon as it is found. Every line passes the sanitiser; the sign
-is always there, so that colour is never the only difference.
+The first hunk is shown as soon as it is found. The unchanged lines between hunks are counted, and shown when asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import replace
-from difflib import SequenceMatcher
-from itertools import groupby, pairwise
-from operator import itemgetter
 
 from tui_agent.core.change import notice
-from tui_agent.core.diff import Hunk, Row, compare, is_binary, mixed_endings
-from tui_agent.core.display import sanitise
-from tui_agent.ui.beside import Pairs
+from tui_agent.core.diff import Hunk, between, compare, diff, is_binary, mixed_endings, unified
+from tui_agent.core.display import plain, sanitise
 from tui_agent.ui.cursor_view import CursorView
-from tui_agent.ui.highlight import ROOT, highlight, language_of, load
+from tui_agent.ui.diff_words import blanks_as_marks, changed_words, code, marked_words
+from tui_agent.ui.highlight import language_of, load
+from tui_agent.ui.hunk_lines import HunkLines
 from tui_agent.ui.looks import Looks
-from tui_agent.ui.wrap_lines import Block, Line, Piece, plain_widths, shown_pieces
-from tui_agent.ui.wrap_view import BLOCK_LINES
+from tui_agent.ui.wrap_lines import Block, Line, Piece
 
-LONG = 2_000
-"""Longer lines, in bytes, are handled in pieces of so many characters: nothing is ever cut off."""
 COMFORT, LEAST = 44, 16
 """Text cells of each side: with fewer, `auto` is unified; with still fewer nothing is shown side by side."""
 COLOURS_AFTER = 0.1
 """Seconds from the first picture until the lexer is loaded: importing one would slow it down."""
-_WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
-_MOST_WORDS = 400
-"""Words of both lines together that are compared; longer lines get no word marks."""
-_MOST_CODE = 500
-"""Characters of a line that is coloured as code."""
-_ALIKE = 0.5
-_SIGNS = {"context": " ", "remove": "-", "add": "+"}
-_CODE = {"": "plain", "dim": "comment", "strong": "keyword", "literal": "literal"}
 
 
 class DiffView(CursorView):
@@ -59,17 +43,19 @@ class DiffView(CursorView):
         self.left_out: frozenset[int] = frozenset()
         """Numbers of the hunks that the person does not take."""
         self.looks = looks or Looks()
+        self.path = path
         self._language = language_of(path)
         self.coloured = not self._language
         """Whether the colours of code are there, or there are none for this file."""
         self._compare = compare(base, new, context)
         self._return_to = 0
-        self._tell_endings = mixed_endings(base, new)
+        self.unfolded: frozenset[int] = frozenset()
+        """Of which hunks the unchanged lines below are shown, by number; 0 is what is above the first."""
+        self._noted: frozenset[tuple[int, bool]] = frozenset()
+        self._lines = HunkLines(lambda: self.left_out, lambda: self._noted, mixed_endings(base, new))
         self._places: list[int] = []
         self._keep_cursor = False
         super().__init__(highest=max(text.count(b"\n") + 1 for text in (base or b"", new or b"")))
-        if base is not None and new is not None:
-            self.warns = frozenset(notice(base, new).warns) - {"binary"}  # what rows do not show
 
     # -------------------------------------------------------------- looks
 
@@ -93,20 +79,25 @@ class DiffView(CursorView):
         """As the person wants it."""
         return self.looks.wraps
 
-    def arrangement(self) -> str:
-        """Unified, or side by side where that was asked for or is comfortable, and there are two sides."""
+    @property
+    def beside(self) -> bool:
+        """Side by side, where that was asked for or is comfortable, and there are two sides; else unified."""
         wanted, room = self.looks.sides, self.shape.side_width
         two = self.base is not None and self.new is not None and not self.binary
         beside = room >= LEAST if wanted == "beside" else wanted == "auto" and room >= COMFORT
-        return "beside" if two and beside else "unified"
+        return two and beside
+
+    def arrangement(self) -> str:
+        """One column or two, and what is unfolded."""
+        return f"{self.beside} {sorted(self.unfolded)}"
 
     @property
     def layout_words(self) -> str:
         """The layout and why, in words; "" when there is no choice."""
         if self.base is None or self.new is None or self.binary:
             return ""
-        shown, wanted = self.arrangement(), self.looks.sides
-        words = "side by side" if shown == "beside" else "unified"
+        shown, wanted = "beside" if self.beside else "unified", self.looks.sides
+        words = "side by side" if self.beside else "unified"
         if wanted == "auto":
             return f"{words} (auto)"
         return words if shown == wanted else f"{words} (too narrow for two sides)"
@@ -117,16 +108,28 @@ class DiffView(CursorView):
         self._places.clear()
         super().start_over()
 
+    def whole(self) -> str:
+        """The whole difference, in the form of `patch`."""
+        lines = unified(diff(self.base, self.new), self.path).split("\n")
+        return "\n".join(plain(line, "diff_line") for line in lines)
+
     # -------------------------------------------------------------- lines
 
     def produce(self) -> Iterator[None]:
-        """Hunks, with a line for what was left out between them."""
-        below = last = 0
+        """Hunks, with the unchanged lines between them, or how many those are."""
+        last: Hunk | None = None
         for hunk in self._found():
             if hunk is not None:
-                self._skipped(hunk.old.start - last)
-                below, last = hunk.below, hunk.old.stop
-                yield from self._add(hunk)
+                yield from self._between(last, hunk)
+                self._places.append(len(self._blocks))
+                if self._return_to == hunk.number:
+                    self._anchor = len(self._blocks), 0
+                for block, counted in self._lines.blocks(hunk, beside=self.beside):
+                    self.add_block(block, counted)
+                    yield
+                if self._keep_cursor and self._return_to == hunk.number:
+                    self._cursor, self._keep_cursor = self._first_changed(hunk.number), False
+                last = hunk
             yield
         if self.binary:
             sizes = " → ".join("no file" if text is None else f"{len(text):,} bytes" for text in (self.base, self.new))
@@ -134,7 +137,10 @@ class DiffView(CursorView):
         elif not any(map(len, self.hunks)):
             empty = self.base != self.new
             self._note("the file is empty" if empty else "no difference")
-        self._skipped(below)
+        if last is not None:
+            yield from self._between(last, None)
+        if self.base is not None and self.new is not None:  # last, because it looks at both texts as a whole
+            self.warns |= notice(self.base, self.new).warns - {"binary"}  # what rows do not show
 
     def _found(self) -> Iterator[Hunk | None]:
         """The hunks that are known, then those that are still to be found."""
@@ -149,121 +155,24 @@ class DiffView(CursorView):
     def _note(self, text: str) -> None:
         self.add_block(Block(1, lambda _: Line(((text, "plain"),), "gap")))
 
-    def _skipped(self, count: int) -> None:
-        if count > 0:
-            self._note(f"···  {count:,} unchanged")
-
-    def _add(self, hunk: Hunk) -> Iterator[None]:
-        """Append a hunk in blocks; a very long line gets a block of its own."""
-        self._places.append(len(self._blocks))
-        if self._return_to == len(self._places):
-            self._return_to, self._anchor = 0, (len(self._blocks), 0)
-            self._cursor = self._anchor if self._keep_cursor else None
-        if self.arrangement() == "beside" and all(len(line) <= LONG for line in hunk.lines(0, len(hunk))):
-            yield from self._add_pairs(Pairs(hunk))
+    def _between(self, above: Hunk | None, below: Hunk | None) -> Iterator[None]:
+        """The lines between two hunks, which both sides have; None is an end of the file."""
+        same = between(above, below)
+        if not len(same):
             return
-        for start in range(0, len(hunk), BLOCK_LINES):
-            stop = min(start + BLOCK_LINES, len(hunk))
-            long = [start + n for n, line in enumerate(hunk.lines(start, stop)) if len(line) > LONG]
-            for low, high in pairwise([start - 1, *long, stop]):
-                if high > low + 1:
-                    self._add_rows(hunk, low + 1, high)
-                if high < stop:
-                    self._add_long(hunk, hunk.row(high))
+        if (above.number if above else 0) not in self.unfolded:
+            self._note(f"···  {len(same):,} unchanged")
+            return
+        for block, _ in self._lines.blocks(same, beside=self.beside):
+            self.add_block(block)
             yield
-
-    def _add_rows(self, hunk: Hunk, start: int, stop: int) -> None:
-        def widths() -> list[int] | None:
-            lines = hunk.lines(start, stop)
-            marked = self._tell_endings or (lines and not lines[-1].endswith(b"\n"))
-            return None if marked else plain_widths(lines)
-
-        def line(index: int) -> Line:
-            row = hunk.row(start + index)
-            out = row.kind != "context" and hunk.number in self.left_out
-            return self._line(row, row.text, self._marks(row), other=hunk.counterpart(start + index), out=out)
-
-        self.add_block(Block(stop - start, line, widths), hunk.changed(start, stop))
-
-    def _add_pairs(self, pairs: Pairs) -> Iterator[None]:
-        """Append a hunk side by side."""
-        for start in range(0, len(pairs), BLOCK_LINES):
-            stop = min(start + BLOCK_LINES, len(pairs))
-
-            def widths(start: int = start, stop: int = stop) -> list[int] | None:
-                return None if self._tell_endings else pairs.widths(start, stop)
-
-            def line(index: int, start: int = start) -> Line:
-                return self._pair(pairs.hunk, *pairs[start + index])
-
-            self.add_block(Block(stop - start, line, widths, beside=True), pairs.changed(start, stop))
-            yield
-
-    def _pair(self, hunk: Hunk, left: int | None, right: int | None) -> Line:
-        """A row of two halves; the left one carries what counts for both."""
-        sides = [self._half(hunk, index) for index in (left, right)]
-        mine = replace(sides[0], new=None) if left is not None else sides[0]
-        other = replace(sides[1], old=None) if right is not None else sides[1]
-        return replace(
-            mine,
-            counted=mine.counted + other.counted,
-            warns=mine.warns | other.warns,
-            full_view=mine.full_view or other.full_view,
-            beside=other,
-        )
-
-    def _half(self, hunk: Hunk, index: int | None) -> Line:
-        if index is None:
-            return Line((), "gap")
-        row = hunk.row(index)
-        out = row.kind != "context" and hunk.number in self.left_out
-        return self._line(row, row.text, self._marks(row), other=hunk.counterpart(index), out=out)
-
-    def _add_long(self, hunk: Hunk, row: Row) -> None:
-        text = row.text
-        starts = range(0, max(1, len(text)), LONG)
-
-        def line(index: int) -> Line:
-            last = index == len(starts) - 1
-            part = text[starts[index] : starts[index] + LONG]
-            out = row.kind != "context" and hunk.number in self.left_out
-            return self._line(row, part, self._marks(row) if last else (), first=not index, out=out)
-
-        self.add_block(Block(len(starts), line, whole=True), row.kind != "context")
-
-    def _marks(self, row: Row) -> tuple[str, ...]:
-        found = {
-            "BOM": row.bom,
-            "CRLF": self._tell_endings and row.ending == "\r\n",
-            "no newline at end": not row.ending,
-        }
-        return tuple(name for name, there in found.items() if there)
-
-    def _line(
-        self,
-        row: Row,
-        text: str,
-        marks: tuple[str, ...],
-        *,
-        first: bool = True,
-        other: Row | None = None,
-        out: bool = False,
-    ) -> Line:
-        shown = sanitise(text, "diff_line")
-        return Line(
-            (*shown_pieces(shown), *((f" {mark}", "mark") for mark in marks)),
-            "out" if out else row.kind,
-            _SIGNS[row.kind],
-            row.old if first else None,
-            row.new if first else None,
-            counted=int(row.kind != "context"),
-            warns=shown.warns,
-            full_view=shown.full_view,
-            other=other,
-            out=out,
-        )
 
     # -------------------------------------------------------------- moving
+
+    def first_row(self) -> int:
+        """Such that the first changed line stands in the upper third, however little room its context leaves."""
+        change = self._rows_of(self._first_changed(1)) if self._places else None
+        return 0 if change is None else max(0, change.start - self.size.height // 3)
 
     @property
     def hunk(self) -> int:
@@ -291,8 +200,29 @@ class DiffView(CursorView):
             self.go_to(self.hunk + step)
 
     def go_to(self, number: int) -> None:
-        """Put the cursor on a hunk that has been laid out, or on the nearest one."""
-        self.move_cursor((self._places[max(1, min(len(self._places), number)) - 1], 0))
+        """Put the cursor on the first changed line of a hunk that has been laid out, or of the nearest one."""
+        number = max(1, min(len(self._places), number))
+        self.move_cursor(self._first_changed(number), under=(self._places[number - 1], 0))
+
+    def _first_changed(self, number: int) -> tuple[int, int]:
+        """Where the first changed line of a hunk is: behind its few lines of context."""
+        first = self._places[number - 1]
+        stop = self._places[number] if number < len(self._places) else len(self._blocks)
+        lines = ((at, n) for at in range(first, stop) for n in range(self._blocks[at].count))
+        return next((place for place in lines if self._blocks[place[0]].line(place[1]).counted), (first, 0))
+
+    @property
+    def folds(self) -> frozenset[int]:
+        """Where there are unchanged lines next to the present hunk, as in `unfolded`."""
+        at, every = self.hunk, (None, *self.hunks, None)
+        if self.binary or not at or not any(map(len, self.hunks)):
+            return frozenset()
+        return frozenset(n for n in (at - 1, at) if len(between(every[n], every[n + 1])))
+
+    def fold(self) -> None:
+        """Show the unchanged lines around the present hunk, or hide them when all are shown."""
+        self.unfolded = self.unfolded - self.folds if self.folds <= self.unfolded else self.unfolded | self.folds
+        self.lay_out()
 
     # -------------------------------------------------------------- choosing
 
@@ -300,6 +230,18 @@ class DiffView(CursorView):
         """Leave out the hunk with the cursor, or take it again."""
         if at := self.cursor_hunk:
             self.left_out ^= {at}
+            self.redraw()
+
+    def toggle_all(self) -> None:
+        """Leave out every hunk, or take all again when none is taken."""
+        every = frozenset(hunk.number for hunk in self.hunks)
+        self.left_out = frozenset() if self.left_out == every else every
+        self.redraw()
+
+    def mark_noted(self, places: frozenset[tuple[int, bool]]) -> None:
+        """Mark the lines that have a note: their numbers, and whether they stand in the old text."""
+        if places != self._noted:
+            self._noted = places
             self.redraw()
 
     @property
@@ -310,50 +252,15 @@ class DiffView(CursorView):
     # -------------------------------------------------------------- words and colours
 
     def decorate(self, line: Line) -> Iterable[Piece]:
-        """Colour the code, and mark the words that differ from the line on the other side."""
+        """Colour the code, mark the words that differ from the line on the other side, and blanks when asked."""
+        pieces = self._coloured(line)
+        return blanks_as_marks(pieces) if self.looks.blanks and line.kind != "gap" else pieces
+
+    def _coloured(self, line: Line) -> Iterable[Piece]:
         if line.out or line.kind == "gap":
             return line.pieces
         pieces = code(self._language, line.pieces) if self.coloured and self._language else line.pieces
         if line.other is None:
             return pieces
         mine = "".join(text for text, style in line.pieces if style != "mark")
-        return _mark(pieces, changed_words(mine, sanitise(line.other.text, "diff_line").plain))
-
-
-def code(language: str, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
-    """The pieces of a line as code; one that holds escapes or is very long stays as it is."""
-    texts = [text for text, style in pieces if style != "mark"]
-    if len(texts) != 1 or len(texts[0]) > _MOST_CODE or any(style not in {"plain", "mark"} for _, style in pieces):
-        return pieces
-    _, found = highlight(language, ROOT, texts[0])
-    coloured = tuple((text, _CODE.get(style, "plain")) for text, style in found)
-    same = "".join(text for text, _ in coloured) == texts[0]
-    return (*coloured, *(piece for piece in pieces if piece[1] == "mark")) if same else pieces
-
-
-def changed_words(mine: str, other: str) -> list[bool]:
-    """For each character of `mine` whether its word is missing in `other`; all False when the two are not alike."""
-    words, others = _WORD.findall(mine), _WORD.findall(other)
-    nothing = [False] * len(mine)
-    if len(words) + len(others) > _MOST_WORDS:
-        return nothing
-    matcher = SequenceMatcher(None, words, others, autojunk=False)
-    if matcher.ratio() < _ALIKE:
-        return nothing
-    new = [True] * len(words)
-    for block in matcher.get_matching_blocks():
-        new[block.a : block.a + block.size] = [False] * block.size
-    return [flag for word, flag in zip(words, new, strict=True) for _ in word]
-
-
-def _mark(pieces: Iterable[Piece], marked: list[bool]) -> Iterator[Piece]:
-    """Cut pieces of text so that the marked characters also get the style `word`."""
-    at = 0
-    for text, style in pieces:
-        flags = marked[at : at + len(text)]
-        at += len(text)
-        if style not in _CODE.values() or not any(flags):
-            yield text, style
-            continue
-        for flag, group in groupby(zip(text, flags, strict=True), key=itemgetter(1)):
-            yield "".join(character for character, _ in group), f"{style}+word" if flag else style
+        return marked_words(pieces, changed_words(mine, sanitise(line.other.text, "diff_line").plain))

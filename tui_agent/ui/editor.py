@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 
 from tui_agent.core.types import AgentError
 
+VARIABLES = ("VISUAL", "EDITOR")
 FALLBACKS = ("nano", "vim", "vi")
 _GOTO = ("code", "code-insiders", "codium", "vscodium", "cursor", "windsurf")
 _COLON = ("hx", "helix", "zed", "zeditor", "subl", "sublime_text")
@@ -35,16 +36,20 @@ def editor(environment: Mapping[str, str]) -> tuple[str, ...]:
     Raises:
         EditorError: there is none, or the variable cannot be read.
     """
-    for name in ("VISUAL", "EDITOR"):
+    return _wanted(VARIABLES, FALLBACKS, environment)
+
+
+def _wanted(variables: Iterable[str], others: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
+    name = ""
+    for name in variables:
         if value := environment.get(name, "").strip():
             try:
-                argv = tuple(shlex.split(value))
+                return tuple(shlex.split(value))
             except ValueError as error:
-                raise EditorError(f"{name} cannot be read: {error}. Set it to the name of your editor.") from error
-            return argv
-    found = next(filter(None, (shutil.which(name, path=environment.get("PATH")) for name in FALLBACKS)), None)
+                raise EditorError(f"{name} cannot be read: {error}. Set it to the name of a program.") from error
+    found = next(filter(None, (shutil.which(other, path=environment.get("PATH")) for other in others)), None)
     if found is None:
-        raise EditorError("No editor was found. Set EDITOR to the name of yours.")
+        raise EditorError(f"No {name.lower()} was found. Set {name} to the name of yours.")
     return (found,)
 
 
@@ -70,6 +75,15 @@ def own_environment(environment: Mapping[str, str], keys: Iterable[str]) -> dict
     return {name: value for name, value in environment.items() if name not in secret}
 
 
+def pager(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The program of PAGER, else one that is found, with its own arguments.
+
+    Raises:
+        EditorError: there is none, or the variable cannot be read.
+    """
+    return _wanted(("PAGER",), ("less", "more"), environment)
+
+
 def open_at(path: str, line: int, environment: Mapping[str, str]) -> None:
     """Open a file at a line and wait; the terminal must have been given away.
 
@@ -77,19 +91,32 @@ def open_at(path: str, line: int, environment: Mapping[str, str]) -> None:
         EditorError: there is no editor, it could not be started, or it ended with a failure.
     """
     argv = at_line(editor(environment), path, line)
-    # A caught signal is back to its default in the editor; Ctrl+C there must not end us.
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        code = subprocess.run(argv, env=dict(environment), check=False).returncode
-    except OSError as error:
-        raise EditorError(f"{argv[0]} could not be started: {error.strerror}. Set EDITOR.") from error
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if code:
+    if code := _run(argv, environment, "EDITOR"):
         raise EditorError(f"{argv[0]} ended with {code}; nothing was taken from it.")
 
 
-def edit_text(name: str, text: bytes, run: Callable[[str], None]) -> bytes:
+def page(text: str, environment: Mapping[str, str]) -> None:
+    """Show a text in the person's pager and wait; the terminal must have been given away.
+
+    Raises:
+        EditorError: there is no pager, or it could not be started.
+    """
+    edit_text("", text.encode("utf-8", "replace"), lambda path: _run((*pager(environment), path), environment, "PAGER"))
+
+
+def _run(argv: tuple[str, ...], environment: Mapping[str, str], variable: str) -> int:
+    """Run a program of the person's to its end; its exit code."""
+    # A caught signal is back to its default in the program; Ctrl+C there must not end us.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        return subprocess.run(argv, env=dict(environment), check=False).returncode
+    except OSError as error:
+        raise EditorError(f"{argv[0]} could not be started: {error.strerror}. Set {variable}.") from error
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def edit_text(name: str, text: bytes, run: Callable[[str], object]) -> bytes:
     """What `run`, given the path of a private copy of `text`, makes of it; `name` only tells the kind of file."""
     suffix = PurePath(name).suffix
     kind = suffix if suffix[1:].isalnum() and suffix.isascii() else ""

@@ -3,17 +3,48 @@
 from __future__ import annotations
 
 from textual import events
+from textual.reactive import reactive
 from textual.widgets import Input
 
-from tui_agent.ui.composer import clean
+from tui_agent.ui.editing import clean
+
+
+def one_line(text: str) -> str:
+    """A pasted text as one line that can be shown."""
+    return " ".join(clean(text).splitlines())
 
 
 class Field(Input):
-    """An `Input` that takes of a paste what can be shown, as the composer does.
+    """An `Input` that takes what can be shown, as the composer does.
 
-    Textual's own hands every character on to the terminal, controls and direction marks included.
+    Textual's own hands every character on to the terminal, controls and direction marks included; and its
+    cursor blinks, which writes while nothing happens.
     """
 
+    cursor_blink = reactive(False, init=False)
+
+    def write(self, text: str, placeholder: str) -> None:
+        """Let the person write on behind `text`, from the next key on."""
+        self.select_on_focus = False
+        self.value, self.placeholder, self.disabled = text, placeholder, False
+        self.cursor_position = len(text)
+        self.screen.set_focus(self)  # not `focus`, which waits: the next key may be in the queue already
+
+    def feed_key(self, event: events.Key) -> None:
+        """Take a key that reached somebody else while the person writes here: a letter, or Backspace."""
+        if event.is_printable and event.character:
+            self.insert_text_at_cursor(event.character)
+        elif event.key == "backspace":
+            self.action_delete_left()
+
+    def feed_paste(self, text: str) -> None:
+        """Take a paste that reached somebody else, on one line."""
+        self.insert_text_at_cursor(one_line(text))
+
     def on_paste(self, event: events.Paste) -> None:
-        """Clean the text before `Input` inserts it."""
-        event.text = clean(event.text)
+        """Clean the text, and make one line of it: `Input` would take the first one only."""
+        event.text = one_line(event.text)
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        """Put what can be shown of a text in the place of another: every key and every paste comes through here."""
+        super().replace(clean(text, self.value[:start]), start, end)

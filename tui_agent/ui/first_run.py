@@ -6,7 +6,7 @@ writes the user's config.toml: the endpoint, the model and the name of the key's
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -16,18 +16,21 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_agent.config import presets, save_profile
+from tui_agent.core.address import is_server, root_of
 from tui_agent.core.display import label, plain
 from tui_agent.core.profile import ModelInfo
 from tui_agent.core.types import AgentError, ConfigError
 from tui_agent.paths import tilde
+from tui_agent.ui.chrome import Rule, Where
 from tui_agent.ui.field import Field
 from tui_agent.ui.found import AGAIN_SECONDS, LOOK_SECONDS, Found, Look, Servers
+from tui_agent.ui.keymap import USUAL, Keymap
+from tui_agent.ui.modal import Modal, bindings
 from tui_agent.ui.numbers import size
 
 DEMO = "demo"
@@ -38,12 +41,17 @@ SHORT = ("ollama", "openai", "anthropic", "openrouter", "mistral")
 """The presets that are offered where there is little room; the others follow below."""
 
 
+REMOTE = "You are connected by ssh: 127.0.0.1 is the remote machine."
+NO_ADDRESS = "This is no http:// or https:// address without a password: {}"
+
+
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The name of the profile to use, and a word about how it was tried."""
+    """The name of the profile to use, a word about how it was tried, and the profile when it could not be written."""
 
     name: str
     word: str = ""
+    unwritten: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,11 @@ class Row:
     title: str
     needs: str
     found: Found | None = None
+
+    @property
+    def about(self) -> str:
+        """The preset, or what else it leads to: the same before and after it was found."""
+        return self.found.preset if self.found else self.id
 
 
 def rows(found: Sequence[Found]) -> list[Row]:
@@ -111,34 +124,76 @@ def row_text(row: Row, number: int, width: int) -> Text:
     return text
 
 
-class FirstRun(ModalScreen[Chosen | None]):
+def welcome(found: Sequence[Found] | None, outside: Sequence[str], *, looking: bool, width: int) -> str:
+    """The head of the choices: who was asked so far, and that nothing was found once it was looked for to the end."""
+    asked = "Nothing has left this machine."
+    if outside:
+        asked = f"Asked so far: {', '.join(outside)}"
+    elif found is None or (looking and not found):
+        asked += " Looking for servers on it …"
+    elif not found and width < 64:
+        asked = "Nothing was sent. Found: no key, no local server."
+    elif not found:
+        asked += " Found: no key variable, no server on 11434, 1234, 8080, 8000."
+    return f"Welcome. Choose a model{' to work with' if width >= 46 else ''}.\n{asked}"
+
+
+def hints(keys: Keymap, width: int) -> str:
+    """The last row while something is to be chosen."""
+    if width < 64:
+        return "  ".join(filter(None, ["↑↓", "Enter use", keys.say("{first.look} again"), "Esc quit"]))
+    return "   ".join(["↑↓ choose", "Enter use", *keys.hints("first"), "Esc quit"])
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the first run needs of the app.
+
+    `edited` lets the person write the configuration themselves: what they chose by it, None for nothing yet.
+    """
+
+    root: Path
+    config_file: Path
+    environment: Mapping[str, str]
+    servers: Servers
+    look: Look
+    edited: Callable[[], Chosen | None]
+
+
+def unset(row: Row) -> str:
+    """What to do where the variable of a choice is not set."""
+    return f"{row.needs} is not set in this shell.\nEsc, export {row.needs}=…, start again.\nKeys: {presets()[row.id]['key_page']}"
+
+
+class FirstRun(Modal[Chosen | None]):
     """Returns the profile that was written, the demo, or None when the person leaves."""
 
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (24, "-tall")]  # noqa: RUF012 - Textual declares it without ClassVar
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back"),
         Binding("ctrl+c,ctrl+q", "leave"),
-        Binding("r", "look", show=False),
-        Binding("m", "other_model", show=False),
+        *bindings("first", {"first.look": "look", "first.model": "other_model", "first.config": "edit"}.__getitem__),
         *(Binding(str(n), f"number({n})", show=False) for n in range(1, 10)),
     ]
 
-    def __init__(self, config_file: Path, environment: Mapping[str, str], servers: Servers, look: Look) -> None:
+    def __init__(self, world: World, keys: Keymap = USUAL) -> None:
         super().__init__()
-        self._file = config_file
-        self._environment = environment
-        self._servers = servers
-        self._look = look
+        self._world, self._keys = world, keys
         self._step: Literal["choose", "address", "model"] = "choose"
         self._profile = ""
         self._table: dict[str, Any] = {}
         self._found: Sequence[Found] | None = None
+        self._looking = True
         self._rows: list[Row] = []
         self._models: list[str] = []
         self._source: Found | None = None
         self._poll: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Head, list, one field, a word below, the keys."""
+        """Where this is, head, list, one field, a word below, the keys."""
+        with Vertical(id="where"):
+            yield Where(plain(tilde(self._world.root, self._world.environment), "path"))
+            yield Rule()
         with Vertical(id="first-run"):
             yield Static(id="head", markup=False)
             yield OptionList(id="choices", markup=False)
@@ -148,10 +203,9 @@ class FirstRun(ModalScreen[Chosen | None]):
 
     def on_mount(self) -> None:
         """Start with the choices, and look around."""
-        self.query_one(Input).cursor_blink = False
-        self._poll = self.set_interval(POLL_SECONDS, lambda: self.look(LOOK_SECONDS), pause=True)
+        self._poll = self.set_interval(POLL_SECONDS, lambda: self.look(POLL_SECONDS / 2), pause=True)
         self.show_choices()
-        self.look(LOOK_SECONDS)
+        self.look(LOOK_SECONDS, AGAIN_SECONDS)
 
     def on_resize(self) -> None:
         """Draw the rows for the new width."""
@@ -163,18 +217,22 @@ class FirstRun(ModalScreen[Chosen | None]):
     def action_look(self) -> None:
         """R: look again, with more patience."""
         if self._step == "choose":
-            self._found = None
+            self._found, self._looking = None, True
             self.show_choices()
             self.look(AGAIN_SECONDS)
 
     @work(exclusive=True, group="look")
-    async def look(self, seconds: float) -> None:
-        """Find what is on this machine; the choices change only when that did."""
-        found = list(await self._look(self._environment, self._servers.network, seconds))
-        if found != self._found:
-            self._found = found
-            if self._step == "choose" and self._stands:
-                self.show_choices()
+    async def look(self, *patience: float) -> None:
+        """Find what is on this machine, each time with so many seconds for a server; the choices change only when that did."""
+        for seconds in patience:
+            found = list(await self._world.look(self._world.environment, self._world.servers.network, seconds))
+            known, self._found, self._looking = self._found, found, seconds != patience[-1]
+            if self._step != "choose" or not self._stands:
+                continue
+            if found != known:
+                self.show_choices(keep=True)
+            else:  # a word below the list stays
+                self.query_one("#head", Static).update(Text(self._welcome(), "bold"))
 
     @property
     def _stands(self) -> bool:
@@ -189,55 +247,48 @@ class FirstRun(ModalScreen[Chosen | None]):
         if self._poll is not None and not note:
             self._poll.pause()
         choices = self.query_one(OptionList)
-        choices.styles.max_height = max(4, self.size.height - 14)
-        today = choices.highlighted if keep else None
-        self._rows = rows(self._found or ())
+        today, self._rows = self._moved_to() if keep else None, rows(self._found or ())
         width = min(100, self.size.width) - 6
         options: list[Option] = []
         first = next((n for n, row in enumerate(self._rows) if row.found is None), 0)
         for number, row in enumerate(self._rows):
             if number == first and first:
-                options.append(Option(Text("SET UP ONE OF THESE", "dim"), disabled=True))
+                options.append(Option(Text("SET UP ONE OF THESE"), disabled=True))
             options.append(Option(row_text(row, number + 1, width), id=row.id))
         if first:
-            options.insert(0, Option(Text("FOUND ON THIS MACHINE", "dim"), disabled=True))
+            options.insert(0, Option(Text("FOUND ON THIS MACHINE"), disabled=True))
         self.fill(
-            f"{'Welcome. Choose a model to work with.' if width >= 40 else 'Welcome. Choose a model.'}\n{self._asked()}",
+            self._welcome(),
             options,
             field=None,
             note=note
             or "Keys are read from the variable each time. They are never written to disk.\n"
-            f"Config will be {plain(tilde(self._file, self._environment), 'path')}",
-            keys="↑↓ choose   Enter use   M other model   R look again   Esc quit"
-            if self.size.width >= 64
-            else "↑↓  Enter use  R again  Esc quit",
+            f"Config will be {plain(tilde(self._world.config_file, self._world.environment), 'path')}",
+            keys=hints(self._keys, self.size.width),
         )
-        if today is not None:
-            choices.highlighted = today
+        if place := next((row.id for row in self._rows if row.about == today), None):
+            choices.highlighted = choices.get_option_index(place)
 
-    def _asked(self) -> str:
-        if outside := self._servers.outside():
-            return f"Asked so far: {', '.join(outside)}"
-        if self._found is None:
-            return "Nothing has left this machine. Looking for servers on it …"
-        if self._found:
-            return "Nothing has left this machine."
-        if self.size.width < 64:
-            return "Nothing was sent. Found: no key, no local server."
-        return "Nothing has left this machine. Found: no key variable, no server on 11434, 1234, 8080, 8000."
+    def _moved_to(self) -> str | None:
+        """What the row is about that the person went to; None on the first one, where nobody has gone anywhere."""
+        row = self._row()
+        return row.about if row is not None and row is not self._rows[0] else None
 
-    def show_address(self, note: str = "") -> None:
+    def _row(self) -> Row | None:
+        option = self.query_one(OptionList).highlighted_option
+        return next((row for row in self._rows if option is not None and row.id == option.id), None)
+
+    def _welcome(self) -> str:
+        return welcome(self._found, self._world.servers.outside(), looking=self._looking, width=self.size.width)
+
+    def show_address(self, typed: str = "http://127.0.0.1:8080/v1", note: str = "") -> None:
         """Step two for a server: where it is."""
         self._step = "address"
-        remote = (
-            "You are connected by ssh: 127.0.0.1 is the remote machine."
-            if "SSH_CONNECTION" in self._environment
-            else ""
-        )
+        remote = REMOTE if "SSH_CONNECTION" in self._world.environment else ""
         self.fill(
             "Where is the server?",
             [],
-            field=("http://127.0.0.1:8080/v1", "an address that ends in /v1, as a rule"),
+            field=(typed, "an address that ends in /v1, as a rule"),
             note=note or remote or "The address of its API, as the server prints it when it starts.",
             keys="Enter continue   Esc back",
         )
@@ -261,10 +312,12 @@ class FirstRun(ModalScreen[Chosen | None]):
         self.query_one("#keys", Static).update(Text(" " + keys, "dim", no_wrap=True, overflow="ellipsis"))
         choices, entry = self.query_one(OptionList), self.query_one(Input)
         choices.clear_options().add_options(options)
+        choices.styles.max_height = len(options)  # of the rows that what stands around it leaves
         choices.display = bool(options)
         entry.display = field is not None
         if field is not None:
             entry.value, entry.placeholder = field
+            entry.action_end()
         if options:
             choices.highlighted = next(n for n, option in enumerate(options) if not option.disabled)
             choices.focus()
@@ -296,10 +349,14 @@ class FirstRun(ModalScreen[Chosen | None]):
         """Leave without a choice."""
         self.dismiss(None)
 
+    def action_edit(self) -> None:
+        """O: write the configuration."""
+        if self._step == "choose" and (chosen := self._world.edited()) is not None:
+            self.dismiss(chosen)
+
     def action_other_model(self) -> None:
         """M on something that was found: choose among its models."""
-        option = self.query_one(OptionList).highlighted_option
-        row = next((row for row in self._rows if option is not None and row.id == option.id), None)
+        row = self._row()
         if self._step != "choose" or row is None or (found := row.found) is None:
             return
         self._take(found)
@@ -331,7 +388,7 @@ class FirstRun(ModalScreen[Chosen | None]):
         preset = presets()[found.preset]
         self._take(found)
         if found.fault:
-            self.say(f"{plain(found.fault)}\nMend it and press R.", "bold")
+            self.say(f"{plain(found.fault)}\n{self._keys.say('Mend it and press {first.look}.')}", "bold")
         elif found.variable:
             self.look_up(offer=True)
         elif found.best is not None:
@@ -348,11 +405,7 @@ class FirstRun(ModalScreen[Chosen | None]):
         if "get" in preset:
             self._wait(f"Install it, then in another terminal:\n  {preset['start']}\n  {preset['get']}")
             return
-        self.say(
-            f"{row.needs} is not set in this shell.\nEsc, export {row.needs}=…, start again.\n"
-            f"Keys: {preset['key_page']}",
-            "bold",
-        )
+        self.say(unset(row), "bold")
 
     def _wait(self, words: str) -> None:
         """Say what to start, and look for it until it is there."""
@@ -368,10 +421,11 @@ class FirstRun(ModalScreen[Chosen | None]):
         if self._step == "model" and value:
             self.finish(value)
         elif self._step == "address":
-            if not value.startswith(("http://", "https://")):
-                self.show_address("An address starts with http:// or https://")
+            endpoint = (value if "://" in value else f"http://{value}").rstrip("/")
+            if not is_server(endpoint) or "@" in root_of(endpoint):
+                self.show_address(value, NO_ADDRESS.format(plain(endpoint)))
                 return
-            self._table["endpoint"] = value.rstrip("/")
+            self._table["endpoint"] = endpoint
             self.look_up(offer=False)
 
     # -------------------------------------------------------------- asking the server
@@ -382,10 +436,10 @@ class FirstRun(ModalScreen[Chosen | None]):
         variable = self._table.get("api_key_env", "")
         self.say(f"asking the server for its models{f' with {variable}' if variable else ''} …")
         try:
-            models = await self._servers.models(self._table)
+            models = await self._world.servers.models(self._table)
             best = suggested(self._profile, models) if offer else None
             if best is not None:
-                seconds = await self._servers.verify({**self._table, "model": best})
+                seconds = await self._world.servers.verify({**self._table, "model": best})
                 if self._stands:
                     self.finish(best, f"{self._profile}/{best} works, {seconds * 1000:.0f} ms.")
                 return
@@ -393,7 +447,8 @@ class FirstRun(ModalScreen[Chosen | None]):
             if not self._stands:
                 return
             if variable:
-                self.show_choices(f"{plain(str(error))}\nNothing was written. R looks again.")
+                again = self._keys.say(" {first.look} looks again.")
+                self.show_choices(f"{plain(str(error))}\nNothing was written.{again}")
             else:
                 self.show_models([], f"{plain(str(error))}\nType the model's name, or go back with Esc.")
             return
@@ -404,9 +459,10 @@ class FirstRun(ModalScreen[Chosen | None]):
         """Write the profile and leave."""
         table = self._source.ready_table(model) if self._source else {**self._table, "model": model}
         try:
-            save_profile(self._file, self._profile, table)
+            save_profile(self._world.config_file, self._profile, table)
         except ConfigError as error:
-            self.say(plain(str(error)), "bold")
+            word = f"{word}\n{error}\nThis choice counts for this session only.".strip()
+            self.dismiss(Chosen(self._profile, word, table))
             return
         self.dismiss(Chosen(self._profile, word))
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tui_agent.config import presets, profile
-from tui_agent.core.profile import ModelInfo, Profile
+from tui_agent.core.profile import ModelInfo
 from tui_agent.core.types import AgentError
-from tui_agent.providers import inspect, list_models, load, verify
+from tui_agent.providers import described, list_models, load, verify
 from tui_agent.providers.keys import is_loopback
 from tui_agent.providers.network import Network, Unanswered
 
@@ -25,8 +25,6 @@ AGAIN_SECONDS: Final = 2.0
 """The same when the person asked to look again."""
 GOOD_WINDOW: Final = 32_768
 """Tokens that are asked for where the window must be asked for: enough to work, and it fits into common machines."""
-_SHOWN: Final = 8
-"""How many installed models are asked what they can do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,27 +120,9 @@ async def _probe(
         return None
     except AgentError as error:
         return replace(found, fault=str(error))
-    if asked.wire == "ollama-native":
-        left = seconds - (asyncio.get_running_loop().time() - started)
-        models = await _described(asked, models, environment, network, max(left, 0.05))
+    left = seconds - (asyncio.get_running_loop().time() - started)
+    models = await described(asked, models, env=environment, network=network, seconds=max(left, 0.05))
     return replace(found, models=tuple(models), best=best_of(models, memory()))
-
-
-async def _described(
-    server: Profile, models: Sequence[ModelInfo], environment: Mapping[str, str], network: Network, seconds: float
-) -> list[ModelInfo]:
-    """The models with what the server says each can do, as far as it says so in time."""
-
-    async def one(model: ModelInfo) -> ModelInfo:
-        try:
-            async with asyncio.timeout(seconds):
-                about = await inspect(replace(server, model=model.id), env=environment, network=network)
-        except (AgentError, TimeoutError):
-            return model
-        return replace(about, size=model.size)
-
-    described = await asyncio.gather(*map(one, models[:_SHOWN]))
-    return [*described, *models[_SHOWN:]]
 
 
 def best_of(models: Sequence[ModelInfo], room: int) -> ModelInfo | None:

@@ -13,10 +13,12 @@ from time import monotonic
 from typing import ClassVar, Generic, TypeVar
 
 from textual import events
-from textual.screen import ModalScreen
 from textual.timer import Timer
 
 from tui_agent.ui.arming import Arming
+from tui_agent.ui.field import Field
+from tui_agent.ui.keymap import USUAL, Keymap
+from tui_agent.ui.modal import Modal
 
 Result = TypeVar("Result")
 
@@ -31,14 +33,20 @@ class Outside:
 
     feed_key: Callable[[events.Key], Awaitable[None] | None] = lambda _: None
     feed_paste: Callable[[events.Paste], Awaitable[None] | None] = lambda _: None
-    footer: Callable[[str], None] = lambda _: None
+    footer: Callable[[tuple[str, ...]], None] = lambda _: None
     clock: Callable[[], float] = monotonic
     arming: Arming = field(default_factory=Arming)
+    keys: Keymap = USUAL
+    """The keys of the person."""
+    keep: Callable[[str], None] = lambda _: None
+    """Takes what was written in a question that ended without it: it belongs to the person's text."""
+    beside: Callable[[str], None] = lambda _: None
+    """Takes all that was written so far and is on no disk yet, at every key."""
     free_rows: Callable[[bool], int] = lambda _tight: 3
     """Rows at the bottom that stay free; on a very low screen (True) as few as the draft needs."""
 
 
-class LateModal(ModalScreen[Result], Generic[Result]):
+class LateModal(Modal[Result], Generic[Result]):
     """A modal screen with late arming; subclasses name their keys and override the hooks."""
 
     AUTO_FOCUS = ""
@@ -58,15 +66,18 @@ class LateModal(ModalScreen[Result], Generic[Result]):
 
     # -------------------------------------------------------------- hooks
 
-    @property
-    def can_answer(self) -> bool:
-        """Whether answers are possible at all; if not, their keys are text."""
-        return True
+    def meant(self, key: str) -> str:
+        """The key that stands here for what is meant by the one that was pressed; "" for nothing."""
+        return key
+
+    def answers(self, key: str) -> bool:
+        """Whether a key decides something now; if not, it is text."""
+        return key in self.ANSWER_KEYS
 
     @property
-    def in_field(self) -> bool:
-        """Whether a text field of the dialog has the keyboard."""
-        return False
+    def field(self) -> Field | None:
+        """The text field of the dialog that has the keyboard."""
+        return None
 
     def takes(self, key: str) -> bool:
         """Whether a key that is no answer is for the dialog now."""
@@ -123,7 +134,7 @@ class LateModal(ModalScreen[Result], Generic[Result]):
         """Something may be due: a held answer counts, or the dialog listens from now on."""
         if self.arming.due(self.now) is not None and self._held is not None:
             held, self._held = self._held, None
-            await self.answer(held.key)
+            await self.answer(self.meant(held.key))
         self._changed()
 
     # -------------------------------------------------------------- keys
@@ -137,12 +148,14 @@ class LateModal(ModalScreen[Result], Generic[Result]):
             event.stop()
             event.prevent_default()
             self.interrupt()
-        elif self.in_field:
+        elif self.field is not None:
             if event.key == "escape":
                 event.stop()
                 self.leave_field()
                 self.arming.disturb(self.now)
                 self._changed()
+            elif event.is_printable:  # on its way before the field had the focus: the field lets none out
+                self.field.feed_key(event)
         else:
             event.stop()
             event.prevent_default()
@@ -150,23 +163,23 @@ class LateModal(ModalScreen[Result], Generic[Result]):
             self._changed()
 
     async def _press(self, event: events.Key) -> None:
-        held = self._held
+        held, key = self._held, self.meant(event.key)
         route = self.arming.press(
             event.key,
             self.now,
-            answer=event.key in self.ANSWER_KEYS and self.can_answer,
-            command=self.takes(event.key),
+            answer=self.answers(key),
+            command=self.takes(key),
             text=event.is_printable,
         )
         self._held = event if route == "hold" else None
         if route == "settle" and held is not None:
-            await self.answer(held.key)
+            await self.answer(self.meant(held.key))
         if route == "burst" and held is not None:
             await self._draft(held)
         if route in {"settle", "burst", "draft"}:
             await self._draft(event)
         if route == "act":
-            self.command(event.key)
+            self.command(key)
 
     async def on_paste(self, event: events.Paste) -> None:
         """A paste is text, whatever it holds; so is a letter right before it."""

@@ -6,16 +6,39 @@ A block is drawn when it is looked at; until then its height is a guess. The row
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
 from textual.cache import LRUCache
 
-from tui_agent.ui.blocks import Block, Story
+from tui_agent.ui.blocks import Block
+from tui_agent.ui.entries import entry
 from tui_agent.ui.heights import Heights
+from tui_agent.ui.keymap import USUAL as USUAL_KEYS
 from tui_agent.ui.lines import BLANK, Line
 from tui_agent.ui.markdown import Prose, Tail
-from tui_agent.ui.render import estimate, gap_between, rows
+from tui_agent.ui.render import cut, estimate, gap_between, raw, rows, with_keys
+from tui_agent.ui.story import Story
 
 DRAWN = 400
 """Blocks whose rows are kept."""
+
+Switch: TypeAlias = Literal["flipped", "raw", "cut"]
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the person wants one block: folded the other way, as its source, with long lines cut instead of wrapped."""
+
+    flipped: bool = False
+    raw: bool = False
+    cut: bool = False
+    left: int = 0
+    """The first character of cut lines that is shown."""
+
+
+USUAL = Manner()
 
 
 class Layout:
@@ -24,12 +47,15 @@ class Layout:
     def __init__(self, story: Story) -> None:
         self.width = 0
         """Columns; nothing is laid out at 0."""
+        self.say: Callable[[str], str] = USUAL_KEYS.say
+        """Puts the person's keys into a text of ours."""
         self.full = False
-        """Whether details are unfolded."""
+        """Whether details are unfolded, but for the blocks that the person folded the other way."""
+        self._manners: dict[int, Manner] = {}
         self._story = story
         self._heights = Heights()
         self._exact: set[int] = set()
-        self._drawn: LRUCache[tuple[Block, int, bool], list[Line]] = LRUCache(DRAWN)
+        self._drawn: LRUCache[tuple[Block, int, bool, bool, bool, int], list[Line]] = LRUCache(DRAWN)
         self._tail = Tail()
         self._open: list[Line] = []
 
@@ -47,6 +73,7 @@ class Layout:
         if kept < len(heights):
             heights.truncate(kept)
             self._exact = {index for index in self._exact if index < kept}
+            self._manners = {index: manner for index, manner in self._manners.items() if index < kept}
         for index in range(kept, len(story.blocks)):
             heights.append(self._gap(index) + estimate(story.blocks[index], self.width))
         story.changed = len(story.blocks)
@@ -56,8 +83,14 @@ class Layout:
         pairs = enumerate(zip(before, self._open, strict=False))
         return first + next((row for row, (old, new) in pairs if old != new), min(len(before), len(self._open)))
 
+    def forget(self) -> None:
+        """Draw every block anew."""
+        self._drawn.clear()
+
     def rewrap(self, width: int, full: bool, top: int) -> int:
         """Forget all heights: where the block that was at row `top` is now."""
+        if full != self.full:
+            self._manners = {index: replace(manner, flipped=False) for index, manner in self._manners.items()}
         old, self.width, self.full = self._heights, width, full
         self._heights, self._exact = Heights(), set()
         for index in range(len(old)):
@@ -117,6 +150,58 @@ class Layout:
         """The row at which block `index` starts, its gap included."""
         return self._heights.start(index)
 
+    def block_at(self, row: int) -> int | None:
+        """The block at a row, None when no finished block is there."""
+        return self._heights.find(row)[0] if 0 <= row < self._heights.total else None
+
+    def span(self, blocks: range) -> range:
+        """The rows of some blocks that stand together, without the blank ones above the first."""
+        start = self._heights.start(blocks.start) + self._gap(blocks.start)
+        blank = next((number for number, line in enumerate(self._rows(blocks.start)) if line.text.strip()), 0)
+        return range(start + blank, self._heights.start(blocks.stop))
+
+    def entry_in(self, top: int, bottom: int, chosen: int | None) -> range | None:
+        """The blocks of the entry with block `chosen`, or of the nearest one that rows `top` to `bottom` show.
+
+        Without a choice it is the last that they show; None while there is no entry.
+        """
+        edge, count = bottom - 1, len(self._heights)
+        if chosen is not None and chosen < count:
+            rows = self.span(blocks := entry(self._story, chosen))
+            if rows.start < bottom and rows.stop > top:
+                return blocks
+            edge = top if rows.stop <= top else edge
+        at = self.block_at(edge)
+        return entry(self._story, count - 1 if at is None else at) if count else None
+
+    def is_open(self, index: int) -> bool:
+        """Whether a block shows its details."""
+        return self.full != self.manner(index).flipped
+
+    def manner(self, index: int) -> Manner:
+        """How the person wants a block."""
+        return self._manners.get(index, USUAL)
+
+    def switch(self, blocks: range, what: Switch) -> None:
+        """Turn something on or off for some blocks, for all as for the first."""
+        on = not getattr(self.manner(blocks.start), what)
+        for index in blocks:
+            self._manners[index] = replace(self.manner(index), left=0, **{what: on})
+            self._make_exact(index)
+
+    def slide(self, blocks: range, by: int) -> None:
+        """Show more of the right of some blocks whose lines are cut, or of the left; no further than there is something."""
+        for index in blocks:
+            manner = self.manner(index)
+            more = by < 0 or any(line.text.endswith("…") for line in self.lines_of(index))
+            if manner.cut and more:
+                self._manners[index] = replace(manner, left=max(0, manner.left + by))
+
+    def lines_of(self, index: int) -> list[Line]:
+        """The rows of a block, which has its exact height from here on."""
+        self._make_exact(index)
+        return self._rows(index)
+
     @property
     def drawn(self) -> int:
         """Number of blocks that are drawn."""
@@ -127,10 +212,15 @@ class Layout:
         return int(gap_between(blocks[index - 1] if index else None, blocks[index]))
 
     def _rows(self, index: int) -> list[Line]:
-        key = (self._story.blocks[index], self.width, self.full)
+        block, manner, is_open = self._story.blocks[index], self.manner(index), self.is_open(index)
+        key = (block, self.width, is_open, manner.raw, manner.cut, manner.left)
         lines = self._drawn.get(key)
         if lines is None:
-            lines = self._drawn[key] = rows(*key)
+            if manner.raw and isinstance(block, Prose):
+                lines = raw(block, self.width)
+            else:
+                lines = rows(with_keys(block, self.say), self.width, is_open)
+            lines = self._drawn[key] = cut(lines, self.width, manner.left) if manner.cut else lines
         return lines
 
     def _make_exact(self, index: int) -> int:
@@ -150,6 +240,6 @@ class Layout:
             lines[:0] = [BLANK] * gap_between(above, Prose(""))
         for block in story.pending():
             lines += [BLANK] * bool((lines and story.text is not None) or (above and gap_between(above, block)))
-            lines += rows(block, self.width, self.full)
+            lines += rows(with_keys(block, self.say), self.width, self.full)
             above = block
         return lines

@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tui_agent.ui.actions import ACTIONS, key_name
+from tui_agent.ui.actions import Action, key_name
+from tui_agent.ui.keymap import Keymap
+from tui_agent.ui.modal import Modal
 
 SHOW_AFTER = 0.3
 GIVE_UP_AFTER = 3.0
 
 
-def strip_text() -> Text:
+def strip_text(keys: Keymap, instead: Mapping[str, Action]) -> Text:
     """Every leader key with what it does."""
-    text = Text(" Ctrl+X  ", "bold")
-    for action in ACTIONS:
-        if action.leader:
-            text.append(key_name(action.leader), "bold")
+    text = Text(f" {keys.leader}  ", "bold")
+    for usual in keys.actions:
+        action = instead.get(usual.leader or "", usual)
+        if usual.leader:
+            text.append(key_name(usual.leader), "bold")
             text.append(f" {action.title.lower()}   ")
     return text
 
 
-class Leader(ModalScreen[str | None]):
-    """Takes one key and returns the action that it stands for, or None."""
+class Leader(Modal[str | None]):
+    """Takes one key and returns the action that it stands for, or None; `instead` are keys with another meaning now."""
 
     BINDINGS: ClassVar[list[BindingType]] = []
 
+    def __init__(self, keys: Keymap, instead: Mapping[str, Action]) -> None:
+        super().__init__()
+        self._keys = keys
+        self._instead = instead
+
     def compose(self) -> ComposeResult:
         """The strip, hidden at first."""
-        yield Static(strip_text(), markup=False)
+        yield Static(strip_text(self._keys, self._instead), markup=False)
 
     def on_mount(self) -> None:
         """Show the strip to who hesitates, and give up after a while."""
@@ -48,4 +56,5 @@ class Leader(ModalScreen[str | None]):
         event.stop()
         event.prevent_default()
         wanted = {event.key, event.character or ""}
-        self.dismiss(next((a.id for a in ACTIONS if a.leader in wanted), None))
+        known = {**{a.leader: a for a in self._keys.actions if a.leader}, **self._instead}
+        self.dismiss(next((action.id for key, action in known.items() if key in wanted), None))

@@ -18,7 +18,8 @@ Piece: TypeAlias = tuple[str, str]
 
 STYLES = (
     *("dim", "strong", "em", "strong-em", "strike", "heading", "code", "literal"),
-    *("said", "verb", "ok", "fail", "cursor", "escape"),
+    *("said", "verb", "ok", "fail", "cursor", "escape", "match"),
+    *("coding", "general", "hybrid"),
 )
 """Names of styles beside "". Each is a component class `transcript--NAME`."""
 
@@ -27,15 +28,17 @@ OPEN, CLOSE = "\ue000", "\ue001"
 
 
 class Line(NamedTuple):
-    """One row: its pieces, the number of characters at its left that are furniture, and its `joint`.
+    """One row: its pieces, the number of characters at its left that are furniture, its `joint` and its `source`.
 
-    The joint is what the text holds between the row above and this one: None for a line break, blanks
-    where a line was wrapped between words, "" where a word was cut.
+    The joint is what the text holds between the row above and this one: None where a line of the text begins, blanks
+    where it was wrapped between words, "" where a word was cut. The source is what the line was made from, marked,
+    where that is not what is shown; it stands at the line's first row.
     """
 
     pieces: tuple[Piece, ...] = ()
     gutter: int = 0
     joint: str | None = None
+    source: str = ""
 
     @property
     def text(self) -> str:
@@ -44,6 +47,11 @@ class Line(NamedTuple):
 
 
 BLANK = Line()
+
+
+def sourced(lines: list[Line], source: str) -> list[Line]:
+    """The rows of one line of the text, made from `source`."""
+    return [lines[0]._replace(source=source), *lines[1:]] if lines else lines
 
 
 def marked(spans: Iterable[Span]) -> str:

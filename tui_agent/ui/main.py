@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.geometry import Offset
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.types import AgentError, ApprovalRequest, ConfigError, Decision
-from tui_agent.modes import AUTO, following, mode
+from tui_agent.modes import AUTO
 from tui_agent.ui.actions import ACTIONS, BY_SLASH
-from tui_agent.ui.approval import ask_on_screen
+from tui_agent.ui.asking import Asking
 from tui_agent.ui.attention import Attention
-from tui_agent.ui.chrome import Footer, FooterState, Header, HeaderState, Queue, Rule
+from tui_agent.ui.calling import call
+from tui_agent.ui.chrome import Footer, Header, HeaderState, Pane, Rule, footer_state, header_of
 from tui_agent.ui.composer import Composer
 from tui_agent.ui.conversation import Conversation
-from tui_agent.ui.late_modal import Outside
+from tui_agent.ui.desk import Desk
+from tui_agent.ui.drafts import Drafts
+from tui_agent.ui.files import Files
+from tui_agent.ui.keymap import USUAL, Keymap
 from tui_agent.ui.looks import Looks
+from tui_agent.ui.reading import Reading
 from tui_agent.ui.review import Review
-from tui_agent.ui.reviewing import edit_first, world_of
+from tui_agent.ui.reviewing import world_of
 from tui_agent.ui.side import SidePane
-from tui_agent.ui.transcript import Transcript
+from tui_agent.ui.transcript import CursorBar, Transcript
 from tui_agent.ui.tree import FileTree
-
-AGAIN_SECONDS = 2.0
-"""How long "again to quit" and "again to stop" stand."""
-
-SILENT_SECONDS = 20.0
-"""How long a stream may be silent before the footer says so."""
+from tui_agent.ui.turn import Turn
+from tui_agent.ui.twice import AGAIN_SECONDS, Twice
 
 Handler = Callable[[str], None]
 """Carries out an action; the argument is what stood behind a slash command."""
@@ -76,35 +75,30 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.conversation: Conversation | None = None
         self.header = HeaderState()
         self.transcript = Transcript()
-        self.composer = Composer(placeholder="State a task")
-        self._header, self._footer, self._queue = Header(), Footer(), Queue()
+        self.desk = Desk()
+        self.composer = self.desk.composer
+        self._header, self._footer = Header(), Footer()
         self._side = side
-        self._armed = ("", 0.0)
-        self._dialog = ""
+        self.keys = USUAL
+        self._twice = Twice()
+        self._selected = False
+        self.asking = Asking(self)
+        self.drafts = Drafts(self)
+        self.reading = Reading(self)
+        self.files = Files(self, side)
         self.looks = Looks()
-        self.attention = Attention(self._send, lambda: self.app.app_focus)
+        self.attention = Attention(self.send_raw, lambda: self.app.app_focus)
         self.confirmed: Callable[[], object] | None = None
         """What the word "yes", if it is sent next, confirms."""
         self._ticker: Timer | None = None
         self.handlers: dict[str, Handler] = {
-            "ui.interrupt": self.interrupt,
-            "agent.stop": lambda _: self.stop(),
-            "agent.retry": self.retry,
-            "mode.cycle": self.change_mode,
-            "plan.approve": self.approve_plan,
-            "check.revert": self.revert,
-            "ui.back": self.back,
             "pane.files": self.toggle_side,
             "pane.next": self.next_pane,
             "pane.diff": self.review,
-            "view.details": lambda _: self.transcript.toggle_details(),
-            "scroll.up": lambda _: self.transcript.action_page_up(),
-            "scroll.down": lambda _: self.transcript.action_page_down(),
-            "scroll.half_up": lambda _: self.transcript.action_half_page_up(),
-            "scroll.half_down": lambda _: self.transcript.action_half_page_down(),
-            "scroll.home": lambda _: self.transcript.action_home(),
-            "scroll.end": lambda _: self.transcript.action_end(),
-            "copy.answer": self.copy_answer,
+            **self.desk.handlers,
+            **self.reading.handlers,
+            **self.files.handlers,
+            **Turn(self).handlers,
             **handlers,
         }
 
@@ -113,20 +107,20 @@ class MainScreen(Screen[None], inherit_bindings=False):
         yield self._header
         yield Rule()
         with Horizontal(id="panes"):
+            yield CursorBar(self.transcript)
             yield self.transcript
             yield Rule("down")
             yield self._side
         yield Rule()
-        yield self._queue
-        yield self.composer
+        yield self.desk
         yield Rule()
         yield self._footer
         yield Static("too small: needs 36x10\nthe work goes on", id="too-small", markup=False)
 
     def on_mount(self) -> None:
-        """Start with nothing waiting; the clock of the footer runs only while something goes on."""
-        self._queue.display = False
-        self.watch(self.app, "app_focus", self._focus_changed, init=False)
+        """The clock of the footer runs only while something goes on."""
+        self.watch(self.app, "app_focus", self.attention.looked_at, init=False)
+        self.watch(self.app, "app_focus", self.files.looked_at, init=False)
         self._ticker = self.set_interval(1.0, self.refresh_footer, pause=True)
         self.refresh_footer()
 
@@ -134,9 +128,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
         """Leave the terminal its own title."""
         self.attention.answered()
 
-    def _focus_changed(self, focused: bool) -> None:
-        if focused:
-            self.attention.answered()
+    def on_screen_suspend(self) -> None:
+        """A question or a list lies over this screen: what was offered while typing is over."""
+        self.composer.followed(False)
 
     # -------------------------------------------------------------- conversation
 
@@ -153,10 +147,11 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def show(self, event: ev.Event | ev.Unknown) -> None:
         """One event of the conversation."""
         self.transcript.feed(event)
+        self.files.follow(event)
         if isinstance(event, ev.RunEnded) and self.working:
             self.attention.call(f"{self.header.folder} - {event.reason}")
 
-    def _send(self, text: str) -> None:
+    def send_raw(self, text: str) -> None:
         """Write to the terminal past the screen."""
         if (driver := self.app._driver) is not None:  # noqa: SLF001 - Textual has no other way to set a title
             driver.write(text)
@@ -168,85 +163,63 @@ class MainScreen(Screen[None], inherit_bindings=False):
             return
         happened = conversation.session.events
         changes = fold.changes(happened)
-        profile = conversation.session.profile
-        self._side.show(changes, fold.plan(happened))
-        self._queue.items = tuple(conversation.queue)
-        self.header = replace(
-            self.header,
-            changed=len(changes),
-            mode=conversation.session.mode.name,
-            model=(profile.model or "") if profile else "no model",
-            provider=profile.name if profile else "",
-            tokens=conversation.meter.tokens,
-            window=conversation.session.window,
-            estimated=conversation.meter.estimated,
-            cost=conversation.totals.cost,
-        )
-        self._header.state = self.header
+        if self._side.show(changes, fold.plan(happened)):
+            for review in (screen for screen in self.app.screen_stack if isinstance(screen, Review)):
+                review.look_again()
+        self.desk.queue.items, self.desk.queue.soon = tuple(conversation.queue), conversation.soon
+        self.show_header(header_of(self.header, conversation, len(changes)))
         self._header.set_class(conversation.session.mode is AUTO, "-auto")
         if conversation.unsent is not None and not self.composer.text:
             self.composer.load(conversation.unsent)
             conversation.unsent = None
+        self.drafts.touch()
+        self.refresh_footer()
+
+    def show_header(self, state: HeaderState) -> None:
+        """Show this in the header from now on."""
+        self.header = self._header.state = state
+
+    def take_keys(self, keys: Keymap) -> None:
+        """The keys of the person from now on: what counts, and what is said of it."""
+        self.keys = self.composer.keys = self.desk.queue.keys = keys
+        self.transcript.say_keys(keys.say)
+        self.desk.queue.refresh()
         self.refresh_footer()
 
     def refresh_footer(self) -> None:
         """Phase and keys of the top layer."""
-        conversation = self.conversation
         if self._ticker is not None:
             (self._ticker.resume if self.working else self._ticker.pause)()
-        what, until = self._armed
-        armed = what if time.monotonic() < until else ""
-        hints: tuple[str, ...] = ()
-        if self._dialog:
-            phase, hints = "waiting for you", tuple(self._dialog.split("   "))
-        elif conversation is None:
-            phase = "" if self.is_current else "a question first"
-        elif conversation.working:
-            now = time.monotonic()
-            phase = phase_words(conversation.phase, now - conversation.since, now - conversation.heard)
-            stop = "Esc stop" if self.retrying else "Ctrl+C stop"
-            hints = (stop, "Enter queue", "Ctrl+J new line", "F2 commands")
-        else:
-            phase = "" if self.composer.text else "ready"
-            hints = ("Enter send", "F2 commands", "Ctrl+C twice quits", "Ctrl+J new line", "Ctrl+X more")
-        if armed:
-            phase = armed
-        self._footer.state = FooterState(phase, hints, self.transcript.below)
-
-    async def ask(self, batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
-        """Put a batch of questions to the person."""
-        check = self.conversation.session.check() if self.conversation else None
-        self.header = replace(self.header, question=True)
-        self._header.state = self.header
-        self.attention.call(f"[!] {self.header.folder} - {batch[0].summary}" if batch else "")
-        try:
-            return await ask_on_screen(
-                self.app,
-                batch,
-                outside=self.outside(),
-                after=shlex.join(check.argv) if check else "",
-                where="not sandboxed",
-                looks=self.looks,
-                edit=partial(edit_first, self.app, self.conversation),
-            )
-        finally:
-            self._dialog_footer("")
-            self.attention.answered()
-            self.header = replace(self.header, question=False)
-            self._header.state = self.header
-
-    def outside(self) -> Outside:
-        """What a question needs from this screen: the composer for what is not an answer, the footer."""
-        return Outside(
-            lambda event: _nothing(self.composer.feed_key(event)),
-            lambda event: self.composer.feed_paste(event.text),
-            self._dialog_footer,
-            free_rows=lambda tight: self.composer.size.height + (2 if tight else 3),
+        self._footer.state = footer_state(
+            self.conversation,
+            time.monotonic(),
+            armed=self._twice.words or self.reading.words,
+            dialog=self.asking.hints,
+            asking=not self.is_current,
+            draft=self.composer.draft.full,
+            pane=self.pane,
+            below=self.transcript.below,
+            news=self.transcript.news,
+            keys=self.keys,
         )
 
-    def _dialog_footer(self, text: str) -> None:
-        self._dialog = text
+    @property
+    def pane(self) -> Pane:
+        """The pane that has the focus, besides the composer."""
+        return "transcript" if self.focused is self.transcript else "files" if self.focused is self._side.files else ""
+
+    def on_descendant_focus(self) -> None:
+        """Other keys work now; files may have changed meanwhile."""
         self.refresh_footer()
+        if self.pane == "files":
+            self.files.look_again()
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter that a pane has no use for belongs to the message."""
+        if self.pane and event.is_printable and event.key not in self.active_bindings:
+            event.stop()
+            self.composer.focus()
+            self.composer.feed_key(event)
 
     # -------------------------------------------------------------- composer
 
@@ -261,51 +234,63 @@ class MainScreen(Screen[None], inherit_bindings=False):
         word, _, argument = event.text.strip().partition(" ")
         if word.startswith("/") and "/" not in word[1:] and "\n" not in word:
             action = BY_SLASH.get(word.lower())
+            if action is None and self.conversation is not None and call(self.conversation, word, argument.strip()):
+                self.desk.sent(event.draft)
+                self.refresh_state()
+                return
             if action is None:
                 self.put_back(event.text)
-                self.notify(f"There is no command {word}. F2 lists them.", markup=False)
+                self.notify(f"There is no command {word}. {self.keys.say('{ui.palette} lists them.')}", markup=False)
                 return
+            self.desk.sent(event.draft)
             self.act(action.id, argument.strip())
             return
         if self.conversation is None:
             self.put_back(event.text)
             return
-        self.transcript.action_end()
-        self.conversation.send(event.text)
+        self.transcript.to_end()
+        (self.conversation.steer if event.soon else self.conversation.send)(event.text)
+        self.desk.sent(event.draft)
         self.refresh_state()
+
+    @on(Composer.PasteRequested)
+    def paste_requested(self) -> None:
+        """Ctrl+V in the composer."""
+        self.act("composer.paste")
+
+    @on(Composer.Changed)
+    def draft_changed(self) -> None:
+        """Keep what is being typed."""
+        self.drafts.touch()
 
     def put_back(self, text: str) -> None:
         """Back into the composer with what cannot be taken, before what was typed since."""
         self.composer.load("\n".join(filter(None, (text, self.composer.text))))
 
-    @on(Composer.HistoryRequested)
-    def history(self, event: Composer.HistoryRequested) -> None:
-        """Up in an empty composer: first what waits, then what was sent before."""
-        event.stop()
-        if self.conversation is None:
-            return
-        if event.step < 0 and (text := self.conversation.unqueue()) is not None:
-            self.composer.load(text)
-            return
-        said = [e.text for e in self.conversation.session.events if isinstance(e, ev.UserSaid)]
-        today = self.composer.text
-        at = len(said) if not today else len(said) - 1 - said[::-1].index(today) if today in said else len(said)
-        if 0 <= at + event.step < len(said):
-            self.composer.load(said[at + event.step], recalled=True)
-        elif event.step > 0:
-            self.composer.load("")
-
     @on(FileTree.Chosen)
     def file_chosen(self, event: FileTree.Chosen) -> None:
-        """A file of the tree goes into the message."""
+        """A file of the tree is looked at."""
         event.stop()
-        self.composer.feed_paste(f"{event.path} ")
-        self.composer.focus()
+        self.files.look(event.path)
+
+    def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
+        """While something of the transcript is selected, the mouse counts as in it: else one cell beside is all below."""
+        state, region = self._select_state, self.transcript.region
+        if state is not None and self._selecting and state.start.content_widget is self.transcript:
+            x, y = max(region.x, min(x, region.right - 1)), max(region.y, min(y, region.bottom - 1))
+        return super().get_widget_and_offset_at(x, y)
+
+    def on_text_selected(self) -> None:
+        """The mouse selected something for the first time: say what can be done with it, and how to have it otherwise."""
+        if not self._selected and self.get_selected_text():
+            self._selected = True
+            words = ("{ui.interrupt} copies it.", "{ui.mouse} gives the terminal the mouse.")
+            said = [*filter(None, map(self.keys.say, words)), "With Shift (Option on macOS) it selects by itself."]
+            self.notify(" ".join(said), markup=False)
 
     @on(Transcript.BelowChanged)
-    def below_changed(self, event: Transcript.BelowChanged) -> None:
+    def below_changed(self) -> None:
         """The badge for what is below the visible part."""
-        event.stop()
         self.refresh_footer()
 
     # -------------------------------------------------------------- actions
@@ -318,103 +303,26 @@ class MainScreen(Screen[None], inherit_bindings=False):
         """Carry out an action of the table."""
         self.handlers[action_id](argument)
 
-    def interrupt(self, _: str) -> None:
-        """Ctrl+C, in its fixed order: copy, stop, put the draft away, quit."""
-        if selected := self.get_selected_text():
-            self.app.copy_to_clipboard(selected)
-            self.clear_selection()
-            self.notify("Copied.", markup=False)
-        elif self.working:
-            self.stop()
-        elif self.composer.put_away():
-            self.notify("Put away. Ctrl+Y brings it back.", markup=False)
-        elif self.again("Ctrl+C again to quit"):
-            self.act("app.quit", "now")
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The keys of a card count while that is what the person looks at."""
+        return action != "card" or (self.conversation is not None and parameters[0] in self.conversation.card)
 
-    def back(self, _: str) -> None:
-        """Esc, one layer a press: selection, pane, working, nothing."""
-        if self.get_selected_text():
-            self.clear_selection()
-        elif self.has_class("-side-open") and not self.has_class("-wide"):
-            self.toggle_side("")
-        elif not self.composer.has_focus:
-            self.composer.focus()
-        elif self.working and (self.retrying or self.esc_stops()):
-            self.stop()
-
-    def esc_stops(self) -> bool:
-        """Whether this Esc stops the turn, as the person has set it."""
-        setting = self.conversation.session.terms.settings.ui.esc_stops if self.conversation else "never"
-        return setting == "single" or (setting == "double" and self.again("Esc again stops"))
+    def action_card(self, key: str) -> None:
+        """A key of the card."""
+        if self.conversation is not None:
+            self.act(self.conversation.card[key])
 
     def again(self, words: str) -> bool:
         """True for the second press within two seconds; the first one says what the next does."""
-        what, until = self._armed
-        if what == words and time.monotonic() < until:
-            self._armed = ("", 0.0)
+        if self._twice.press(words):
             return True
-        self._armed = (words, time.monotonic() + AGAIN_SECONDS)
         self.set_timer(AGAIN_SECONDS + 0.05, self.refresh_footer)
         self.refresh_footer()
         return False
 
-    def stop(self) -> None:
-        """Interrupt the turn."""
-        if self.conversation is not None and self.conversation.working:
-            self.run_worker(self.conversation.stop(), name="stop")
-
     def next_pane(self, _: str) -> None:
         """Composer, transcript, files, and round again."""
         self.focus_next("Composer, Transcript, FileTree")
-
-    def retry(self, _: str) -> None:
-        """Send what is in the composer, or else the newest message again."""
-        if self.conversation is None or self.working:
-            return
-        said = [e.text for e in self.conversation.session.events if isinstance(e, ev.UserSaid)]
-        if text := self.composer.text.strip() or (said[-1] if said else ""):
-            self.composer.load("")
-            self.conversation.send(text)
-
-    def change_mode(self, name: str) -> None:
-        """To the mode of this name, else to the next of the cycle."""
-        if (conversation := self.conversation) is None:
-            return
-        try:
-            conversation.session.enter(mode(name) if name else following(conversation.session.mode))
-        except ConfigError as error:
-            self.notify(str(error), markup=False)
-            return
-        conversation.catch_up()
-        self.refresh_state()
-
-    def approve_plan(self, _: str) -> None:
-        """The plan on the screen is what the person wants: leave mode plan and let it be carried out."""
-        if (conversation := self.conversation) is None or conversation.working:
-            return
-        try:
-            words = conversation.session.approve_plan()
-        except AgentError as error:
-            self.notify(str(error), markup=False)
-            return
-        conversation.catch_up()
-        conversation.send(words)
-        self.refresh_state()
-
-    def revert(self, _: str) -> None:
-        """Take back the batch after which the check failed; a turn that runs ends first."""
-        if self.conversation is not None:
-            self.run_worker(self._revert(self.conversation), name="revert", exclusive=True, group="revert")
-
-    async def _revert(self, conversation: Conversation) -> None:
-        await conversation.stop()
-        try:
-            done = await conversation.session.revert()
-        except AgentError as error:
-            self.notify(str(error), markup=False)
-            return
-        conversation.note(done)
-        self.refresh_state()
 
     def toggle_side(self, _: str) -> None:
         """Show or hide the pane beside the transcript; where it covers the transcript it takes the focus."""
@@ -427,38 +335,15 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def review(self, _: str) -> None:
         """Show everything that this session changed; the notes come back into the composer."""
         if self.conversation is not None:
-            world = world_of(self.app, self.conversation, self.looks, self.refresh_state)
-            self.app.push_screen(Review(world), self.add_notes)
+            world = world_of(self, self.conversation)
+            self.app.push_screen(Review(world), self._reviewed)
+
+    def _reviewed(self, notes: str | None) -> None:
+        self.drafts.beside("review", "")
+        self.add_notes(notes)
 
     def add_notes(self, notes: str | None) -> None:
-        """Put the notes of a review behind what is in the composer, to be read and sent."""
+        """Put notes behind what is in the composer, to be read and sent."""
         if notes:
             self.composer.load("\n\n".join(filter(None, (self.composer.text.strip(), notes))))
             self.composer.focus()
-
-    def copy_answer(self, _: str) -> None:
-        """The last answer, as the model wrote it."""
-        if text := self.transcript.answer:
-            self.app.copy_to_clipboard(text)
-            self.notify("The last answer is copied.", markup=False)
-
-
-def _nothing(_: object) -> None:
-    """A question does not care whether the composer could use a key."""
-
-
-def phase_words(phase: ev.Phase, seconds: float, silent: float = 0.0) -> str:
-    """What goes on, in words, with its seconds from the third on; `silent` is how long no bytes came."""
-    if phase.name == "streaming" and silent >= SILENT_SECONDS:
-        return f"no data for {silent:.0f}s"
-    words = {
-        "waiting": "waiting for the model",
-        "streaming": "streaming",
-        "asking": "waiting for you",
-        "running": phase.detail or "running",
-        "checking": f"check {phase.detail}",
-        "idle": "ready",
-    }[phase.name]
-    if phase.name in {"waiting", "streaming"} and phase.detail:
-        words = phase.detail
-    return f"{words} {seconds:.0f}s" if seconds >= 3 else words

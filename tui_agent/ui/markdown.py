@@ -3,7 +3,8 @@
 A line of the source is a line of the screen; what it looks like depends only on the lines before it
 (`Mode`: in a fence, in a table). So the live form of an answer is its final form, and one function serves
 both. The text is cut into chunks of bounded size that start with their `Mode`: each can be drawn
-alone, only when it is looked at, and the cost of one more delta does not depend on what came before.
+alone, only when it is looked at, and the cost of one more delta does not depend on what came before. A code block is
+a chunk of its own, or several: it can be copied alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from tui_agent.ui.highlight import ROOT, Stack, highlight
 from tui_agent.ui.inline import inline
-from tui_agent.ui.lines import BLANK, CLOSE, OPEN, Line, unmarked, wrap
+from tui_agent.ui.lines import BLANK, CLOSE, OPEN, Line, sourced, unmarked, wrap
 from tui_agent.ui.tables import SAMPLE, table_lines
 
 CHUNK = 1_500
@@ -132,12 +133,18 @@ class Chunker:
         line, self.partial = self.partial, ""
         if not (line.strip() or self.lines or self.chunks):
             return  # an answer does not start with blank lines
-        self._mode = advance(self._mode, line)
+        before, after = self._mode, advance(self._mode, line)
+        if after.fence is not None and before.fence is None:
+            self._mode = PLAIN if before.table else before  # a held table is drawn with the chunk that it ends
+            self._close()
+        self._mode = after
         self.lines.append(line)
         self._size += len(line) + 1
         table = self._mode.table
-        if (self._size >= CHUNK and not line.strip()) or (
-            self._size >= CHUNK_MAX and (not table or len(table) >= SAMPLE)
+        if (
+            (before.fence is not None and after.fence is None)
+            or (self._size >= CHUNK and not line.strip())
+            or (self._size >= CHUNK_MAX and (not table or len(table) >= SAMPLE))
         ):
             self._close()
 
@@ -145,6 +152,49 @@ class Chunker:
         if any(self.lines):
             self.chunks.append(Prose("\n".join(self.lines), self.start))
         self.start, self.lines, self._size = self._mode, [], 0
+
+
+def is_code(prose: Prose) -> bool:
+    """Whether a chunk is a code block, or a part of one: chunks begin and end where fences do."""
+    return prose.mode.fence is not None or advance(prose.mode, prose.source.partition("\n")[0]).fence is not None
+
+
+def parts(text: str) -> list[str]:
+    """The source of an answer, cut where fences begin and end as its chunks are; parts without a word are left out."""
+    found: list[str] = []
+    lines: list[str] = []
+    mode = PLAIN
+    for line in text.split("\n"):
+        after = advance(mode, line)
+        if mode.fence is None and after.fence is not None:
+            found.append("\n".join(lines))
+            lines = []
+        lines.append(line)
+        if mode.fence is not None and after.fence is None:
+            found.append("\n".join(lines))
+            lines = []
+        mode = after
+    return [part.strip("\n") for part in (*found, "\n".join(lines)) if part.strip()]
+
+
+def bare(part: str) -> str:
+    """The code of a part that is a code block, without its fences and its common indentation; other parts as they are."""
+    first, _, body = part.partition("\n")
+    fence = advance(PLAIN, first).fence
+    if fence is None:
+        return part
+    lines = body.split("\n")
+    if lines and advance(Mode(fence=fence), lines[-1]).fence is None:
+        lines.pop()
+    return "\n".join(line[min(fence.indent, len(line) - len(line.lstrip(" "))) :] for line in lines)
+
+
+_MARKS = str.maketrans("", "", OPEN + CLOSE + CONTINUED)
+
+
+def unmarked_source(source: str) -> str:
+    """A source line, or parts of one, without the marks that the screen needs."""
+    return source.translate(_MARKS)
 
 
 class State(NamedTuple):
@@ -183,7 +233,7 @@ def step(state: State, source: str, width: int) -> tuple[State, list[Line]]:
     if after.blank:
         return State(after), lines
     lines += [BLANK] if mode.blank else []
-    return State(after), lines if after.fence else lines + _text(source, width, gutter)
+    return State(after), lines if after.fence else lines + sourced(_text(source, width, gutter), source)
 
 
 def rest(state: State, width: int) -> list[Line]:

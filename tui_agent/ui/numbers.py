@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
+from tui_agent.core.context import CHARACTERS_PER_TOKEN
 from tui_agent.core.profile import Pricing, Profile
+from tui_agent.spending import Spent
 
 NO_PRICING = 'n/a (no "pricing" block for this provider)'
 LEVELS = ((95, "full"), (85, "nearly full"), (70, "filling"))
@@ -20,6 +22,20 @@ def thousands(count: int) -> str:
     if count >= 1_000_000:
         return f"{count / 1_000_000:.1f}M"
     return f"{count / 1000:.1f}k" if count < 100_000 else f"{count / 1000:.0f}k"
+
+
+def amount(count: int) -> str:
+    """A number of characters for the eye: 830, 2.1k, 14k."""
+    return str(count) if count < 1000 else f"{count / 1000:.1f}k" if count < 10_000 else f"{count // 1000}k"
+
+
+def seconds(duration: float) -> str:
+    """A duration for the eye; nothing when it is none."""
+    if duration < 0.0005:
+        return ""
+    if duration < 1:
+        return f"{duration * 1000:.0f} ms"
+    return f"{duration:.1f}s" if duration < 60 else f"{duration // 60:.0f}m {duration % 60:02.0f}s"
 
 
 def size(count: int | None) -> str:
@@ -41,6 +57,34 @@ def gauge(used: int | None, window: int | None, *, estimated: bool) -> str:
     percent = 100 * used / window
     word = next((f" {word}" for least, word in LEVELS if percent >= least), "")
     return f"{mark}{thousands(used)}/{size(window)} {percent:.0f}%{word}"
+
+
+def money(cost: float | None) -> str:
+    """A cost in USD for the eye; what is too small for cents is not nothing."""
+    return "$ n/a" if cost is None else "<$0.01" if 0 < cost < 0.01 else f"${cost:.2f}"
+
+
+def per_million(rate: float) -> str:
+    """A rate for the eye, in a column of them."""
+    return "<0.01" if 0 < rate < 0.01 else f"{rate:.2f}"
+
+
+def forecast(used: int | None, characters: int, pricing: Pricing | None) -> str:
+    """What sending so many characters more would take: `next ~9.4k, up to $0.03`, as a cache makes it cheaper.
+
+    Before the first request nobody knows what stands before the message, so that only its own tokens are told. In tens: it is
+    an estimate, and a number that changed with every fourth letter would be drawn between the letters.
+    """
+    own = -(-characters // CHARACTERS_PER_TOKEN)
+    if used is None:
+        return f"message ~{thousands(_tens(own))}"
+    price = (used + own) * pricing.input / 1e6 if pricing is not None else 0.0
+    cost = f", up to ${price:.{2 if price >= 0.1 else 4}f}" if price >= 0.0001 else ""
+    return f"next ~{thousands(_tens(used + own))}{cost}"
+
+
+def _tens(tokens: int) -> int:
+    return -(-tokens // 10) * 10
 
 
 def rates(pricing: Pricing) -> str:
@@ -86,12 +130,22 @@ def _count(tokens: int | None) -> str:
 
 
 def _cost(chosen: ev.ModelChosen, totals: fold.Totals, profile: Profile | None) -> str:
-    pricing = profile.pricing if profile else None
+    pricing = profile.answering(chosen.model).pricing if profile else None
     if pricing is None:
+        if totals.cost is not None and not chosen.local:
+            return f"${totals.cost:.6f}"
+        if profile is not None and profile.pricing is not None:
+            return f"n/a (the prices of {profile.name} are those of {profile.model})"
         return f"$0 (local model {chosen.model})" if chosen.local else NO_PRICING
     if totals.cost is None:
         return f"unknown: a reply was not counted  ({rates(pricing)})"
     return f"${totals.cost:.6f}  ({rates(pricing)})"
+
+
+def today_report(today: Spent) -> str:
+    """What the sessions of this day have cost so far."""
+    cost = "n/a (the cost of a reply is unknown)" if today.cost is None else f"${today.cost:.6f}"
+    return f"today\n  {'cost':<12}{cost}  ({today.sessions} session{'s' if today.sessions != 1 else ''})"
 
 
 def config_report(files: Mapping[str, bool], profiles: Sequence[str], active: str) -> str:

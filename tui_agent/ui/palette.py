@@ -6,7 +6,7 @@ The list is data that the app gives; the answer is the id of the chosen item, or
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import ClassVar
@@ -16,15 +16,19 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Container, Horizontal, Vertical
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Input, Static
 
 from tui_agent.core.display import plain
+from tui_agent.ui.actions import Scope
+from tui_agent.ui.field import Field
+from tui_agent.ui.fuzzy import match
+from tui_agent.ui.keymap import Keymap
+from tui_agent.ui.modal import Modal
 
 NARROW = 50
 """Below this many cells there are no headings, and a hint that does not fit gets a line of its own."""
@@ -49,6 +53,11 @@ class PaletteItem:
     note: str = ""
 
 
+def keys_in(scope: Scope, own: Keymap) -> list[PaletteItem]:
+    """The actions of one place, with the keys of the person."""
+    return [PaletteItem(a.id, a.title, own.keys(a)) for a in own.actions if a.scope == scope and a.listed]
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """An item that fits what was typed, and the offsets in its title that made it fit."""
@@ -64,34 +73,6 @@ class Line:
     index: int | None
     left: str = ""
     right: str = ""
-
-
-def match(word: str, text: str) -> tuple[float, tuple[int, ...]] | None:
-    """Say how well `word`, in lower case, fits `text`, and which letters did it; None when it does not.
-
-    The whole text beats a word of it, that a part of a word, that scattered letters, which must lie close.
-    Linear in the text: Textual's `FuzzySearch` tries every combination of letters, which takes
-    minutes for a long run of one letter.
-    """
-    lower = text.lower() if len(text.lower()) == len(text) else text
-    if lower == word:
-        return 5.0, tuple(range(len(word)))
-    if places := [found.start() for found in re.finditer(re.escape(word), lower)]:
-        at = next((place for place in places if place == 0 or not lower[place - 1].isalnum()), None)
-        score = 2.0 if at is None else 3.0 if at else 4.0
-        start = places[0] if at is None else at
-        return score - start / 1000, tuple(range(start, start + len(word)))
-    end = -1
-    for letter in word:
-        if (end := lower.find(letter, end + 1)) < 0:
-            return None
-    offsets = []
-    end += 1
-    for letter in reversed(word):  # back from the end, which finds the letters closest to it
-        end = lower.rfind(letter, 0, end)
-        offsets.append(end)
-    density = len(word) / (offsets[0] - offsets[-1] + 1)
-    return (density, tuple(reversed(offsets))) if density >= 0.4 else None
 
 
 def search(items: Iterable[PaletteItem], query: str) -> list[Found]:
@@ -246,10 +227,11 @@ def _row(sign: str, left: Text, right: Text, width: int) -> Text:
     return Text.assemble(sign, left, gap, right, no_wrap=True, end="")
 
 
-class Palette(ModalScreen[str | None]):
+class Palette(Modal[str | None]):
     """Choose one of `items`; the result is its id, or None.
 
-    `title` says what is chosen, `verb` what Enter does, `columns` heads the hints of a group.
+    `title` says what is chosen, `verb` what Enter does, `columns` heads the hints of a group; `moved` is told the id
+    of the item under the cursor; `query` is what the search begins with.
     Titles, hints and notes may come from outside: they are made safe here.
     """
 
@@ -261,7 +243,7 @@ class Palette(ModalScreen[str | None]):
         Binding("down,ctrl+n", "move(1)", show=False),
         Binding("pageup", "page(-1)", show=False),
         Binding("pagedown", "page(1)", show=False),
-        Binding("escape,f2", "back", show=False),
+        Binding("escape,f2,ctrl+c", "back", show=False),
     ]
 
     def __init__(
@@ -271,6 +253,8 @@ class Palette(ModalScreen[str | None]):
         title: str = "Type to find a command",
         verb: str = "run",
         columns: Mapping[str, str] | None = None,
+        moved: Callable[[str], None] = lambda _: None,
+        query: str = "",
     ) -> None:
         super().__init__()
         self._items = [
@@ -285,6 +269,8 @@ class Palette(ModalScreen[str | None]):
         ]
         self._title = title
         self._verb = verb
+        self._moved = moved
+        self._query = query
         self._shown = 0
         self._rows = PaletteRows(columns or {})
         self._note = Static(id="palette-note", markup=False)
@@ -292,9 +278,8 @@ class Palette(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         """Build the dialog: what is typed, the list, what the chosen item means, the keys."""
-        query = Input(placeholder=self._title, select_on_focus=False, max_length=200, restrict=_PRINTABLE)
-        query.cursor_blink = False
-        with Vertical(id="palette"):
+        query = Field(self._query, placeholder=self._title, select_on_focus=False, max_length=200, restrict=_PRINTABLE)
+        with Container(id="palette-band"), Vertical(id="palette"):
             with Horizontal(id="palette-query"):
                 yield Static("› ", id="palette-prompt")
                 yield query
@@ -304,8 +289,8 @@ class Palette(ModalScreen[str | None]):
         yield Static(f"↑↓ choose   Enter {self._verb}   Esc back", id="palette-keys", markup=False)
 
     def on_mount(self) -> None:
-        """Show every item."""
-        self._filter("")
+        """Show every item that fits."""
+        self._filter(self._query)
 
     def on_resize(self, event: events.Resize) -> None:
         """Keep the frame still while the list shrinks and grows under it: its height depends on all items."""
@@ -359,6 +344,7 @@ class Palette(ModalScreen[str | None]):
         item = self._rows.current
         if item is not None:
             self._note.update(item.note)
+            self._moved(item.id)
         elif self._items:
             self._note.update(f"Nothing fits “{query.strip()}”. Backspace widens the search, Esc goes back.")
         else:

@@ -5,11 +5,17 @@ Three text levels, one accent, and green or red only on a word or a sign that sa
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import singledispatch
 
-from tui_agent.ui.blocks import Action, Block, Card, Note, Said, Thought, amount
-from tui_agent.ui.lines import Line, Piece, shown, unmarked, width_of, wrap
-from tui_agent.ui.markdown import Prose, draw
+from rich.cells import cell_len, set_cell_size
+
+from tui_agent.ui.blocks import Action, Block, Card, Note, Said, Thought
+from tui_agent.ui.lines import Line, Piece, shown, sourced, unmarked, width_of, wrap
+from tui_agent.ui.markdown import CONTINUED, Prose, draw
+from tui_agent.ui.numbers import amount
+from tui_agent.ui.selection import copied
 
 NARROW = 50
 """Below this many columns the gutter of everything but the person's words is dropped."""
@@ -42,6 +48,11 @@ def gap_between(above: Block | None, below: Block) -> bool:
             return True
 
 
+def foldable(block: Block) -> bool:
+    """Whether a block has more to show than it shows at first."""
+    return bool((isinstance(block, Thought) and block.text) or (isinstance(block, Action) and block.output.strip()))
+
+
 def estimate(block: Block, width: int) -> int:
     """A guess at the rows of a block, without drawing it."""
     match block:
@@ -53,6 +64,78 @@ def estimate(block: Block, width: int) -> int:
             return 3
         case _:
             return 1
+
+
+def raw(block: Prose, width: int) -> list[Line]:
+    """The rows of a part of an answer as it was written."""
+    gutter = gutter_of(width)
+    lines = [Line()] * block.mode.blank
+    for source in block.source.rstrip("\n").split("\n"):
+        text = source.removeprefix(CONTINUED)
+        first, *more = wrap(unmarked(text.expandtabs(4), ""), width, gutter)
+        lines += sourced([first._replace(joint=None if text == source else ""), *more], source)
+    return lines
+
+
+def cut(lines: Sequence[Line], width: int, left: int = 0) -> list[Line]:
+    """The rows with each line of the text on one of them, from its character `left` on; signs where there is more of it.
+
+    Copied whole.
+    """
+    whole: list[Line] = []
+    starts = [number for number, line in enumerate(lines) if number == 0 or line.joint in {None, "\n"}]
+    for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
+        first, *more = lines[start:stop]
+        if more or left:
+            gutter, body = _parted(first)
+            for line in more:
+                body += [(line.joint or "", ""), *_parted(line)[1]]
+            seen = _from(body, left)
+            if left and seen:
+                seen = [("…", "dim"), *_from(seen, 1)]
+            if width_of([*gutter, *seen]) > width:
+                room = width - 1 - width_of(gutter)
+                seen = [*_fitting(seen, room), ("…", "dim")]
+            first = first._replace(pieces=(*gutter, *seen), source=copied([first, *more]))
+        whole.append(first)
+    return whole
+
+
+def _parted(line: Line) -> tuple[list[Piece], list[Piece]]:
+    """The furniture of a row, and what is text."""
+    text = "".join(piece[0] for piece in line.pieces)
+    return _fitting([*line.pieces], width_of([(text[: line.gutter], "")])), _from(line.pieces, line.gutter)
+
+
+def _from(pieces: Iterable[Piece], start: int) -> list[Piece]:
+    """What stands behind the first characters."""
+    out = []
+    for text, style in pieces:
+        if text[start:]:
+            out.append((text[start:], style))
+        start = max(0, start - len(text))
+    return out
+
+
+def _fitting(pieces: Iterable[Piece], room: int) -> list[Piece]:
+    """As much of the beginning as these cells hold."""
+    out = []
+    for text, style in pieces:
+        cells = cell_len(text)
+        if room > 0 and text:
+            out.append((text if cells <= room else set_cell_size(text, room), style))
+        room -= cells
+    return out
+
+
+def with_keys(block: Block, say: Callable[[str], str]) -> Block:
+    """The block with the person's keys in the place of actions."""
+    match block:
+        case Card(keys=keys) if keys:
+            return replace(block, keys=tuple(filter(None, map(say, keys))))
+        case Action(how=how) if how:
+            return replace(block, facts=(*block.facts, *filter(None, (say(how),))), how="")
+    return block
 
 
 @singledispatch
@@ -78,7 +161,11 @@ def _said(block: Said, width: int, full: bool) -> list[Line]:
 @rows.register
 def _thought(block: Thought, width: int, full: bool) -> list[Line]:
     verb = "thinking" if block.live else "thought"
-    return wrap([(f"{verb} {amount(block.size)} chars", "dim")], width, gutter_of(width))
+    lines = wrap([(f"{verb} {amount(block.size)} chars", "dim")], width, gutter_of(width))
+    if full:
+        hang = gutter_of(width) + "  "
+        lines += [line for source in block.text.strip().split("\n") for line in wrap(shown(source, "dim"), width, hang)]
+    return lines
 
 
 @rows.register
@@ -101,7 +188,20 @@ def _card(block: Card, width: int, full: bool) -> list[Line]:
     for text, style in ((block.cause, ""), (block.next, "strong")):
         for source in text.strip().split("\n") if text.strip() else []:
             lines += wrap(shown(source, style), width, bar)
+    for row in _packed(block.keys, width - len(bar)):
+        lines += wrap(shown(row, "dim"), width, bar)
     return [_barred(line) for line in lines]
+
+
+def _packed(items: Sequence[str], width: int) -> list[str]:
+    """Items in as few rows as they fill, none cut in two."""
+    packed: list[str] = []
+    for item in items:
+        if packed and len(packed[-1]) + 3 + len(item) <= width:
+            packed[-1] += f"   {item}"
+        else:
+            packed.append(item)
+    return packed
 
 
 def _barred(line: Line) -> Line:
@@ -141,7 +241,10 @@ def _beside(lines: list[Line], block: Action, width: int, hang: str) -> list[Lin
         return lines + wrap(_spaced([*word, *parts]), width, hang)
     *head, last = lines
     space = " " * (edge - used - needed)
-    return [*head, last._replace(pieces=(*last.pieces, (space, ""), *result))]
+    row = last._replace(pieces=(*last.pieces, (space, ""), *result))
+    # copied without the space that only puts the result to the right
+    short = Line((*last.pieces[bool(last.gutter) :], ("  ", ""), *result)).text
+    return [*head, row] if head else sourced([row], short)
 
 
 def _spaced(parts: list[list[Piece]]) -> list[Piece]:
@@ -155,9 +258,9 @@ def _output(block: Action, width: int, hang: str, full: bool) -> list[Line]:
         return []
     output = block.output.replace("\r\n", "\n").strip("\n").split("\n")
     if full:
-        return [line for source in output for line in wrap(shown(source), width, hang, words=False)]
+        return [line for source in output for line in wrap(shown(source), width, hang, words=block.sentences)]
     part = output[-block.excerpt :] if block.tail else output[: block.excerpt]
-    lines = [line for source in part for line in wrap(_shortened(source), width, hang, words=False)]
+    lines = [line for source in part for line in wrap(_shortened(source), width, hang, words=block.sentences)]
     hidden = len(output) - len(part)
     if not hidden or block.live:
         return lines

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
+from tui_agent.core.disk import is_file
+from tui_agent.doctor import findings, look, report
 from tui_agent.paths import append_private, tilde
-from tui_agent.ui.numbers import config_report, privacy_report, tokens_report
+from tui_agent.spending import midnight, spent
+from tui_agent.ui.failures import details
+from tui_agent.ui.mending import errors
+from tui_agent.ui.numbers import config_report, privacy_report, today_report, tokens_report
 
 if TYPE_CHECKING:
     from tui_agent.ui.app import AgentApp
@@ -18,10 +24,16 @@ class Reports:
         self._app = app
 
     def tokens(self, _: str) -> None:
-        """Tokens and cost of the session."""
+        """Tokens and cost of the session, and what all of today have cost."""
         app = self._app
+
+        async def tell() -> None:
+            today = await asyncio.to_thread(spent, app.begin.paths.sessions, midnight())
+            session = tokens_report(app.session.events, app.loaded.settings.profiles)
+            app.talk.note(f"{session}\n{today_report(today)}")
+
         if app.main.conversation is not None:
-            app.talk.note(tokens_report(app.session.events, app.loaded.settings.profiles))
+            app.run_worker(tell(), name="tokens", exclusive=True, group="tokens")
 
     def privacy(self, _: str) -> None:
         """Every host that was contacted."""
@@ -34,30 +46,70 @@ class Reports:
         app = self._app
         if app.main.conversation is None:
             return
-        files = {tilde(app.begin.user_file, app.begin.environment): app.begin.user_file.is_file()}
+        files = {tilde(app.begin.user_file, app.begin.environment): is_file(app.begin.user_file)}
         files[".tui_agent/config.toml of this folder"] = "config" in app.trust.entries
         profile = app.session.profile
         app.talk.note(config_report(files, sorted(app.loaded.settings.profiles), profile.name if profile else ""))
 
+    def failure(self, _: str) -> None:
+        """All that is known of the newest failure."""
+        app = self._app
+        if app.main.conversation is None or app.talk.failure is None:
+            app.notify("The newest message did not fail.", markup=False)
+        else:
+            app.talk.note(details(app.talk.failure, app.session.profile))
+
     def reload(self, _: str) -> None:
-        """Read the configuration again; profiles count from the next message on, everything else from the next start."""
+        """Read the configuration again; looks, keys and MCP servers count at once, profiles from the next message.
+
+        The rest counts from the next session on.
+        """
         app = self._app
         if app.main.conversation is None or app.begin.ready is not None:
             app.notify("There is no configuration here to read again.", markup=False)
             return
-        loaded = app.trust.settings(app.begin.user_file)
+        loaded, keys = app.in_force(app.trust.settings(app.begin.user_file))
         for fault in loaded.faults:
-            app.talk.note(str(fault))
+            if fault.severity != "error":
+                app.talk.note(str(fault))
         if loaded.broken:
-            app.talk.note("The configuration is as it was until that is mended.", "Not read again")
+            said = (*errors(loaded.faults), "The configuration is as it was until that is mended.")
+            app.talk.note("\n".join(said), "Not read again")
+            app.loaded = loaded if app.loaded.broken else app.loaded
             return
         today = app.session.profile
         old = app.loaded.settings.profiles.get(today.name) if today else None
-        app.loaded = loaded
+        app.loaded, app.keys = loaded, keys
+        app.appearance.follow()
+        app.take_keys()
+        app.servers.renew()
+        if today is None and (chosen := loaded.settings.active()) is not None:
+            app.switching.answer_with(chosen)  # the one that was not to be had before
         if today is not None and (new := loaded.settings.profiles.get(today.name)) is not None and new != old:
             override = today.model if old is not None and today.model != old.model else None
             app.switching.answer_with(new, override)
         self.config("")
+
+    def doctor(self, _: str) -> None:
+        """What may stand in the way here; the terminal itself is asked by `tui-agent doctor` only."""
+        app = self._app
+
+        async def tell() -> None:
+            begin = app.begin
+            facts = await look(
+                begin.root,
+                begin.user_file,
+                begin.paths,
+                app.loaded,
+                begin.environment,
+                size=(app.size.width, app.size.height),
+                network=begin.network,
+                trusted=app.trust.trusted,
+            )
+            app.talk.note(report(findings(facts), facts))
+
+        if app.main.conversation is not None:
+            app.run_worker(tell(), name="doctor", exclusive=True, group="doctor")
 
     def debug(self, _: str) -> None:
         """Write requests, without what was said, and how replies ended, or stop that."""

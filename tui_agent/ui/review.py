@@ -1,90 +1,97 @@
 """The review pane: everything this session changed, with hunks to take back and lines to write notes about.
 
-It shows what `review` knows and writes nothing by itself: taking back asks twice and leaves a receipt. Refused
-and parked proposals stand below the changes, to be read.
+It shows what `review` knows and writes nothing by itself: taking back and applying ask twice and leave a receipt.
+Refused and parked proposals stand below the changes, to be read, and to be applied after all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from rich.cells import cell_len
-from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.timer import Timer
+from textual.widgets import Static
 
-from tui_agent.core.display import label, plain
+from tui_agent.core.diff import FileDiff, unified
+from tui_agent.core.display import plain
 from tui_agent.core.types import Outcome
-from tui_agent.review import Base, Entry, Note, Notes
+from tui_agent.review import Base, Entry, Notes
+from tui_agent.ui import review_text
+from tui_agent.ui.deeds import Deed, to_apply, to_revert
 from tui_agent.ui.diff_view import DiffView
-from tui_agent.ui.field import Field
+from tui_agent.ui.editor import EditorError
+from tui_agent.ui.found_files import FoundFiles
+from tui_agent.ui.keymap import USUAL, Keymap
 from tui_agent.ui.looks import Looks
+from tui_agent.ui.modal import Modal, bindings
+from tui_agent.ui.noting import NoteField, line_to_open, note_at
+from tui_agent.ui.palette import Palette, keys_in
+from tui_agent.ui.review_body import Body
 from tui_agent.ui.wrap_view import WrapView
 
-LIST_FROM = 100
-"""From this width on the list of files stands beside the difference."""
-LIST_WIDTH = 34
-NARROW = 60
-"""Below this width single letters stand for words."""
-
-KEYS = (
-    "] [ hunk",
-    "} { file",
-    "↑↓ line",
-    "u take back",
-    "m note",
-    "Space mark",
-    "U whole file",
-    "e editor",
-    "v layout",
-    "w wrap",
-    "b base",
-    "Esc back",
-)
-AGAINST: dict[Base, str] = {"session": "since the session began", "turn": "since your last message"}
+OWN = {
+    "review.back": "back",
+    "review.next": "hunk(1)",
+    "review.previous": "hunk(-1)",
+    "review.next_file": "file(1)",
+    "review.previous_file": "file(-1)",
+    "review.up": "line(-1)",
+    "review.down": "line(1)",
+    "review.revert": "revert(False)",
+    "review.apply": "apply",
+    "review.mark": "mark",
+    "review.note": "note",
+    "review.revert_file": "revert(True)",
+    "review.mark_all": "mark_all",
+    "review.fold": "fold",
+    "review.editor": "editor",
+    "review.pager": "pager",
+    "review.layout": "look('v')",
+    "review.wrap": "look('w')",
+    "review.blanks": "look('full_stop')",
+    "review.base": "base",
+    "review.copy": "copy",
+    "review.zoom": "zoom",
+    "review.help": "help",
+}
+"""What the pane does for each of its actions."""
+AGAIN_AFTER = 0.3
+"""Seconds from a change of a file to the next look at all of them."""
+_NEXT_BASE: dict[Base, Base] = {"session": "turn", "turn": "head", "head": "session"}
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the pane needs from outside. `files` finds the entries, `revert` takes hunks back (None: the whole file).
+    """What the pane needs from outside. `files` finds the entries one by one.
 
-    `open_at` opens a file at a line in the person's editor; `busy`: a turn runs, so nothing can be taken back.
+    `revert` takes hunks back, `apply` applies some of a proposal (None: the whole file). `open_at` opens a file at a line
+    in the person's editor, `page` shows all of a view in their pager; `busy`: a turn runs, so nothing can be written. `present` gives the bytes of a file as it is
+    now, None when they cannot be had; `keep` takes all notes so far, as one message.
     """
 
-    files: Callable[[Base], Awaitable[tuple[Entry, ...]]]
+    files: Callable[[Base], AsyncIterator[Entry]]
     revert: Callable[[Entry, frozenset[int] | None], Awaitable[Outcome]]
+    apply: Callable[[Entry, frozenset[int] | None], Awaitable[Outcome]]
     open_at: Callable[[str, int], None]
     busy: Callable[[], bool] = lambda: False
     looks: Looks = field(default_factory=Looks)
+    keys: Keymap = USUAL
+    page: Callable[[WrapView], Awaitable[None]] = field(kw_only=True)
+    present: Callable[[str], Awaitable[bytes | None]] = field(kw_only=True)
+    keep: Callable[[str], None] = field(kw_only=True)
 
 
-class Review(ModalScreen[str]):
+class Review(Modal[str]):
     """Returns all notes as one message for the model, "" when there are none."""
 
     AUTO_FOCUS = ""
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,ctrl+c", "back"),
-        Binding("right_square_bracket,n", "hunk(1)"),
-        Binding("left_square_bracket,p", "hunk(-1)"),
-        Binding("right_curly_bracket,N", "file(1)"),
-        Binding("left_curly_bracket,P", "file(-1)"),
-        Binding("down,j", "line(1)"),
-        Binding("up,k", "line(-1)"),
-        Binding("space", "mark"),
-        Binding("u", "revert(False)"),
-        Binding("U", "revert(True)"),
-        Binding("m", "note"),
-        Binding("e", "editor"),
-        Binding("v", "sides"),
-        Binding("w", "wrap"),
-        Binding("b", "base"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("review", OWN.__getitem__)
     _SCROLLS: ClassVar = {
         "pageup": WrapView.scroll_page_up,
         "pagedown": WrapView.scroll_page_down,
@@ -98,59 +105,80 @@ class Review(ModalScreen[str]):
         super().__init__()
         self._world = world
         self._base: Base = "session"
-        self._entries: tuple[Entry, ...] = ()
-        self._at = 0
-        self._view: DiffView | None = None
-        self._sure: tuple[int, frozenset[int] | None] | None = None
-        self._about: Note | None = None
-        self.notes = Notes()
+        self._files = FoundFiles()
+        self._deed: Deed | None = None
+        self._said = ""
+        self._zoomed = False
+        self._later: Timer | None = None
+        self._body = Body(world.looks)
+        self._note = NoteField("review-note", world.keep)
 
     def compose(self) -> ComposeResult:
         """Head, list and difference, a field for a note, keys."""
         yield Static(id="review-head", markup=False)
         with Horizontal(id="review-panes"):
             yield Static(id="review-list", markup=False)
-            with Vertical(id="review-body"):
-                yield Static(id="review-file", markup=False)
-        yield Field(id="review-note", disabled=True)
+            yield self._body
+        yield self._note
         yield Static(id="review-keys", markup=False)
 
-    async def on_mount(self) -> None:
+    def on_mount(self) -> None:
         """Find the files."""
-        await self._find()
+        self._find()
 
     # -------------------------------------------------------------- showing
 
     @property
     def entry(self) -> Entry | None:
         """The file that is shown."""
-        return self._entries[self._at] if self._entries else None
+        return self._files.entry
+
+    @property
+    def sums(self) -> review_text.Sums:
+        """What changed in all, as far as it was found."""
+        return self._files.sums
 
     @property
     def view(self) -> DiffView | None:
         """The difference that is shown."""
-        return self._view
+        return self._body.view
 
-    async def _find(self) -> None:
-        path = self.entry.path if self.entry else ""
-        self._entries = await self._world.files(self._base)
-        places = [n for n, entry in enumerate(self._entries) if entry.path == path]
-        self._at = places[0] if places else min(self._at, max(0, len(self._entries) - 1))
-        await self._show()
+    @property
+    def notes(self) -> Notes:
+        """What was written about lines so far."""
+        return self._note.notes
+
+    def _find(self) -> None:
+        self._deed = None
+        if self._later is not None:
+            self._later.stop()
+            self._later = None
+        self.run_worker(self._found(), exclusive=True, group="find")
+
+    def look_again(self) -> None:
+        """Something was changed meanwhile: find the files anew, once for many changes that come together."""
+        if self._later is None:
+            self._later = self.set_timer(AGAIN_AFTER, self._find)
+
+    async def _found(self) -> None:
+        """Take the entries as they come, and show the one that was shown again."""
+        async with aclosing(self._files.find(self._world.files, self._base)) as steps:
+            async for another in steps:
+                if another:
+                    await self._show()
+                else:
+                    self._draw()
 
     async def _show(self) -> None:
-        self._sure = None
-        if self._view is not None:
-            await self._view.remove()
-        entry, self._view = self.entry, None
-        if entry is not None and entry.known:
-            self._view = DiffView(entry.base, entry.now, path=entry.path, looks=self._world.looks)
-            await self.query_one("#review-body").mount(self._view)
+        self._deed = None
+        await self._body.show(self.entry)
+        self._body.mark(self.notes)
         self._draw()
 
     @on(WrapView.Changed)
     def _view_changed(self, event: WrapView.Changed) -> None:
         event.stop()
+        self._body.arrive(event.view)
         self._draw()
 
     def on_resize(self) -> None:
@@ -159,208 +187,199 @@ class Review(ModalScreen[str]):
             self._draw()
 
     def _draw(self) -> None:
-        width, wide = self.size.width, self.size.width >= LIST_FROM
+        width, entry = self.size.width, self.entry
+        wide = width >= review_text.LIST_FROM and not self._zoomed
         self.query_one("#review-list").display = wide
-        self.query_one("#review-head", Static).update(self._head(width))
-        self.query_one("#review-list", Static).update(self._list(max(1, self.size.height - 4)))
-        self.query_one("#review-file", Static).update(self._file(width - (LIST_WIDTH + 1 if wide else 0)))
-        self.query_one("#review-keys", Static).update(self._keys(width))
-
-    def _head(self, width: int) -> Text:
-        applied = [entry for entry in self._entries if not entry.proposed]
-        sums = f"+{sum(e.added for e in applied):,} -{sum(e.removed for e in applied):,}"
-        verb = "changed " if width >= NARROW else ""
-        count = f"{len(applied)} file{'s' * (len(applied) != 1)} {sums}  {verb}{AGAINST[self._base]}"
-        text = Text(label(count, max(1, width - 2)), "bold", no_wrap=True, overflow="ellipsis")
-        if others := len(self._entries) - len(applied):
-            text.append(f"   {others} not applied", "dim")
-        if self.notes.items:
-            text.append(f"   notes {len(self.notes.items)}")
-        return text
-
-    def _list(self, height: int) -> Text:
-        """The files around the one that is shown, as many as fit."""
-        text = Text(no_wrap=True, overflow="crop")
-        start = max(0, min(self._at - height // 2, len(self._entries) - height))
-        for number, entry in list(enumerate(self._entries))[start : start + height]:
-            lead = "› " if number == self._at else "  "
-            style = "bold" if number == self._at else "dim" if entry.proposed else ""
-            counts = f"+{entry.added} -{entry.removed}"
-            name = label(entry.path, LIST_WIDTH - 7 - len(counts))
-            text.append(f"{lead}{entry.mark} {name}", style)
-            text.append(" " * (LIST_WIDTH - 6 - cell_len(name) - len(counts)) + counts + "\n", "dim")
-        return text
-
-    def _file(self, width: int) -> Text:
-        """Path and position in the file that is shown."""
-        text = Text(no_wrap=True, overflow="ellipsis")
-        entry, view = self.entry, self._view
-        if entry is None:
-            return Text("Nothing was changed.", "dim")
-        narrow = width < NARROW
-        place = f"{'f' if narrow else 'file'} {self._at + 1}/{len(self._entries)}"
-        counts = ""
-        if view is not None:
-            counts = "" if narrow else f"   +{view.added:,} -{view.removed:,}"
-            place += f"  {'h' if narrow else 'hunk'} {view.hunk}/{len(view.hunks)}" if view.hunks else ""
-            if view.left_out:
-                place += f"   {len(view.left_out)} marked"
-            if width >= LIST_FROM and view.layout_words:
-                place += f"   {view.layout_words}"
-        words = f"   {plain(entry.words)}" if entry.words else ""
-        name = label(entry.path, max(6, width - len(place) - len(counts) - 8))
-        text.append(f"{entry.mark} {name}", "bold")
-        text.append(f"{counts}   {place}{words}")
-        return text
-
-    def _keys(self, width: int) -> Text:
-        if self._about is not None:
-            return Text("Enter keep   empty: no note   Esc drop", no_wrap=True, overflow="ellipsis")
-        if self._sure is not None:
-            _, hunks = self._sure
-            what = "the whole file" if hunks is None else f"hunk {', '.join(map(str, sorted(hunks)))}"
-            key = "U" if hunks is None else "u"
-            return Text(f"{key} again takes back {what}   any other key: no", "bold", no_wrap=True, overflow="ellipsis")
-        last, line = KEYS[-1], ""
-        for key in KEYS[:-1]:
-            if len(line) + len(key) + 3 + len(last) <= width - 2:
-                line += key + "   "
-        return Text(line + last, "dim", no_wrap=True, overflow="ellipsis")
+        beside = width - (review_text.LIST_WIDTH + 1 if wide else 0)
+        texts = {
+            "head": review_text.head(self.sums, self._base, len(self.notes.items), width),
+            "file": review_text.position(entry, self._files.at, self.sums, self.view, beside),
+            "keys": review_text.keys(entry, self._word, width, self._world.keys),
+        }
+        if wide:
+            height = max(1, self.size.height - 4)
+            texts["list"] = review_text.file_list(self._files.entries, self._files.at, self.notes.items, height)
+        for name, text in texts.items():
+            self.query_one(f"#review-{name}", Static).update(text)
 
     # -------------------------------------------------------------- moving
 
+    @property
+    def _word(self) -> str:
+        """What stands in the place of the keys: how to leave the note, what a second press does, why a key did nothing."""
+        if self._note.about is not None:
+            return review_text.NOTING
+        return self._said if self._deed is None else self._deed.words(self._world.keys)
+
+    def _say(self, words: str) -> None:
+        """A word about the last key, until the next one: where the keys stand, so that it covers nothing."""
+        self._said = plain(words)
+        self._draw()
+
     def on_key(self, event: events.Key) -> None:
-        """Scroll; any key but the same one again takes a question back."""
-        if self._about is not None:
+        """Scroll; any key takes the last word away, and any but the same one again a question back."""
+        if self._note.about is not None:
             return
-        if event.key not in {"u", "U"} and self._sure is not None:
-            self._sure = None
+        if self._said:
+            self._say("")
+        if self._deed is not None and self._world.keys.meant("review", event.key) != self._deed.key:
+            self._deed = None
             self._draw()
             if event.key == "escape":
                 event.prevent_default()
                 event.stop()
-        if event.key in self._SCROLLS and self._view is not None:
+        if event.key in self._SCROLLS and self.view is not None:
             event.stop()
-            self._SCROLLS[event.key](self._view, animate=False)
+            self._SCROLLS[event.key](self.view, animate=False)
 
-    def action_hunk(self, step: int) -> None:
-        """The next or previous hunk."""
-        if self._view is not None:
-            self._view.jump(step)
+    async def action_hunk(self, step: int) -> None:
+        """The next or previous hunk; beyond the last one of a file, the first one of the next."""
+        view = self.view
+        if view is None or (view.cursor_hunk and not 1 <= view.hunk + step <= len(view.hunks)):
+            await self.action_file(step)
+            if len(self._files.entries) > 1:
+                self._body.enter(step)
+        else:
+            view.jump(step)
 
     async def action_file(self, step: int) -> None:
-        """The next or previous file, round the end."""
-        if self._entries:
-            self._at = (self._at + step) % len(self._entries)
+        """The next or previous file, round the end with a word about it."""
+        self._say(self._files.step(step))
+        if len(self._files.entries) > 1:
             await self._show()
 
     def action_line(self, step: int) -> None:
         """The next or previous line."""
-        if self._view is not None:
-            self._view.step_cursor(step)
+        if self.view is not None:
+            self.view.step_cursor(step)
 
-    def action_sides(self) -> None:
-        """Another layout."""
-        self._world.looks.next_sides()
-        self._again()
+    def action_look(self, key: str) -> None:
+        """Another layout, wrapped or cut, blanks as marks."""
+        words = self._world.looks.press(key)
+        if self.view is not None:
+            self.view.lay_out()
+            self.view.redraw()
+            words = words or self.view.layout_words or "There is only one side."
+        self._say(words)
 
-    def action_wrap(self) -> None:
-        """Wrap or cut long lines."""
-        self._world.looks.wraps = not self._world.looks.wraps
-        self._again()
+    def action_fold(self) -> None:
+        """Show the unchanged lines around the hunk, or hide them."""
+        if self.view is not None and self.view.folds:
+            self.view.fold()
 
-    def _again(self) -> None:
-        if self._view is not None:
-            self._view.lay_out()
+    async def action_pager(self) -> None:
+        """The whole difference in the person's pager."""
+        if self.view is None:
+            return
+        try:
+            await self._world.page(self.view)
+        except EditorError as error:
+            self._say(str(error))
+
+    def action_help(self) -> None:
+        """Every key of the pane; choosing one presses it."""
+
+        async def chosen(choice: str | None) -> None:
+            if choice is not None:
+                await self.run_action(OWN[choice])
+
+        self.app.push_screen(Palette(keys_in("review", self._world.keys), title="Keys of the review"), chosen)
+
+    def action_base(self) -> None:
+        """Compare with the next base."""
+        self._base = _NEXT_BASE[self._base]
+        self._find()
+
+    def action_zoom(self) -> None:
+        """The difference over the whole width, or with the list beside it."""
+        self._zoomed = not self._zoomed
         self._draw()
 
-    async def action_base(self) -> None:
-        """Compare with the other base."""
-        self._base = "turn" if self._base == "session" else "session"
-        await self._find()
+    def action_copy(self) -> None:
+        """Copy the hunk with the cursor, else the one at the top, as a diff."""
+        entry, view = self.entry, self.view
+        if entry is None or view is None or not view.hunks:
+            self._say("There is no hunk to copy.")
+            return
+        hunk = view.hunks[max(0, view.hunk - 1)]
+        self.app.copy_to_clipboard(unified(FileDiff(entry.base, entry.now, (hunk,)), entry.path))
+        self._say(f"Hunk {hunk.number} is copied.")
 
-    # -------------------------------------------------------------- taking back
+    # -------------------------------------------------------------- taking back and applying
 
     def action_mark(self) -> None:
-        """Mark the hunk with the cursor for `u`."""
-        if self._view is not None and self.entry is not None and not self.entry.proposed:
-            self._view.toggle()
+        """Mark the hunk with the cursor: for `u`, or as left out of a proposal."""
+        if self.view is not None:
+            self.view.toggle()
+
+    def action_mark_all(self) -> None:
+        """Mark every hunk, or none."""
+        if self.view is not None:
+            self.view.toggle_all()
 
     async def action_revert(self, whole: bool) -> None:
         """Take back the marked hunks, else the one at the cursor, else the one at the top; at the second press."""
-        entry, view = self.entry, self._view
-        if entry is None or view is None or entry.proposed or self._base != "session":
-            self.notify("Only a change since the start of the session can be taken back here.", markup=False)
-            return
-        if self._world.busy():
-            self.notify("A turn is running. Stop it first, then take back.", markup=False)
-            return
-        hunks = None if whole or not view.hunks else view.left_out or frozenset({view.hunk})
-        if self._sure != (self._at, hunks):
-            self._sure = (self._at, hunks)
+        deed = to_revert(self.entry, self.view, self._base, self._files.at, whole=whole)
+        await self._twice(deed, self._world.revert)
+
+    async def action_apply(self) -> None:
+        """Apply a proposal after all, without the hunks that are left out; at the second press."""
+        await self._twice(to_apply(self.entry, self.view, self._files.at), self._world.apply)
+
+    async def _twice(self, deed: Deed | str, act: Callable[[Entry, frozenset[int] | None], Awaitable[Outcome]]) -> None:
+        """Ask at the first press, act at the second."""
+        entry = self.entry
+        if isinstance(deed, str) or entry is None:
+            self._say(str(deed))
+        elif self._world.busy():
+            self._say("A turn is running. Stop it first.")
+        elif self._deed != deed:
+            self._deed = deed
             self._draw()
-            return
-        outcome = await self._world.revert(entry, hunks)
-        if outcome.status != "applied":
-            self.notify(plain(outcome.text), markup=False)
-        await self._find()
+        else:
+            outcome = await act(entry, deed.hunks)
+            if outcome.status != "applied":
+                self._say(outcome.text)
+            self._find()
 
     # -------------------------------------------------------------- notes and editor
 
-    def _place(self) -> tuple[int, bool] | None:
-        """The line with the cursor: its number, and whether it stands in the old file only."""
-        line = self._view.cursor_line if self._view is not None else None
-        if line is None:
-            return None
-        new = line.beside.new if line.beside is not None else line.new
-        if new is not None:
-            return new, False
-        return None if line.old is None else (line.old, True)
-
     def action_note(self) -> None:
-        """Write a note about the line with the cursor."""
-        entry, place = self.entry, self._place()
-        if entry is None or entry.proposed or place is None:
-            self.notify("Put the cursor on a changed line first: ] or the arrow keys.", markup=False)
+        """Write a note about the line with the cursor, or the first change in sight."""
+        entry, view = self.entry, self.view
+        if entry is None or view is None or entry.proposed:
+            self._say("A note is about a line of a change that was applied.")
             return
-        number, gone = place
-        data = entry.base if gone else entry.now
-        quote = (data or b"").decode("utf-8", "replace").split("\n")[number - 1].rstrip("\r")
-        self._about = Note(entry.path, number, quote, "", gone)
-        old = next((n.text for n in self.notes.items if (n.path, n.line, n.gone) == (entry.path, number, gone)), "")
-        note = self.query_one("#review-note", Input)
-        note.disabled, note.value, note.placeholder = False, old, f"note on line {number}"
-        self.add_class("-noting")
-        note.focus()
-        self._draw()
-
-    @on(Input.Submitted, "#review-note")
-    def _noted(self, event: Input.Submitted) -> None:
-        event.stop()
-        if (about := self._about) is not None:
-            self.notes.put(Note(about.path, about.line, about.quote, event.value.strip(), about.gone))
-        self._leave_note()
-
-    def _leave_note(self) -> None:
-        self._about = None
-        self.remove_class("-noting")
-        self.query_one("#review-note", Input).disabled = True
-        self.set_focus(None)
-        self._draw()
-
-    async def action_editor(self) -> None:
-        """Open the file at the line with the cursor, then look again."""
-        entry, place = self.entry, self._place()
-        if entry is None or entry.now is None or entry.proposed:
-            self.notify("There is no file to open.", markup=False)
-            return
-        line = place[0] if place and not place[1] else 1
-        self._world.open_at(entry.path, line)
-        await self._find()
-
-    def action_back(self) -> None:
-        """Out of the note, then out of the pane with all notes."""
-        if self._about is not None:
-            self._leave_note()
+        view.find_cursor()
+        if (about := note_at(view, entry.path)) is None:
+            self._say("There is no line here to write a note about.")
         else:
-            self.dismiss(self.notes.message(self._entries))
+            self._note.open(about)
+            self._draw()
+
+    @on(NoteField.Left)
+    def _noted(self) -> None:
+        self._note.said(self.notes.message(self._files.entries))
+        self._body.mark(self.notes)
+        self._draw()
+
+    def action_editor(self) -> None:
+        """Open the file at the line with the cursor, then look again."""
+        entry, view = self.entry, self.view
+        if entry is None or entry.now is None or entry.proposed:
+            self._say("There is no file to open.")
+            return
+        try:
+            self._world.open_at(entry.path, 1 if view is None else line_to_open(view))
+        except EditorError as error:
+            self._say(str(error))
+        self._find()
+
+    async def action_back(self) -> None:
+        """Out of the note, then out of the pane with all notes."""
+        if self._note.about is not None:
+            self._note.leave()
+            return
+        noted = {note.path for note in self.notes.items}
+        now = {path: await self._world.present(path) for path in noted}
+        self.dismiss(self.notes.message([replace(e, now=now[e.path]) for e in self._files.entries if e.path in now]))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App, SuspendNotSupported
 
-from tui_agent.core.display import plain
-from tui_agent.core.types import Outcome
-from tui_agent.review import Entry, changed, revert
+from tui_agent.core.types import ConfigError, Outcome
+from tui_agent.review import Entry, apply, changed, revert
+from tui_agent.session import Session
 from tui_agent.ui.conversation import Conversation
-from tui_agent.ui.editor import EditorError, edit_text, open_at, own_environment
-from tui_agent.ui.looks import Looks
+from tui_agent.ui.editor import EditorError, edit_text, open_at, own_environment, page
 from tui_agent.ui.review import World
+from tui_agent.ui.wrap_view import WrapView
+
+if TYPE_CHECKING:
+    from tui_agent.ui.main import MainScreen
 
 
 def open_editor(app: App[Any], talk: Conversation | None, path: str, line: int) -> None:
@@ -22,19 +27,46 @@ def open_editor(app: App[Any], talk: Conversation | None, path: str, line: int) 
     Raises:
         EditorError: the terminal cannot be given away, or there is no editor, or it failed.
     """
+    _with_own(app, talk, lambda environment: open_at(path, line, environment))
+
+
+async def open_pager(app: App[Any], talk: Conversation | None, view: WrapView) -> None:
+    """Show all of a view in the person's pager.
+
+    Raises:
+        EditorError: the terminal cannot be given away, or there is no pager.
+    """
+    text = await asyncio.to_thread(view.whole)
+    _with_own(app, talk, lambda environment: page(text, environment))
+
+
+def _with_own(app: App[Any], talk: Conversation | None, act: Callable[[Mapping[str, str]], None]) -> None:
+    """Give the terminal away while something of the person's runs, with their own environment."""
     if talk is None:
         return
     terms = talk.session.terms
     environment = own_environment(terms.environment, terms.settings.key_names())
-    failed: EditorError | None = None
+    outside(app, lambda: act(environment))
+
+
+def outside(app: App[Any], act: Callable[[], None]) -> None:
+    """Give the terminal away while something of the person's runs.
+
+    Raises:
+        EditorError, ConfigError: that of `act`; or the terminal cannot be given away.
+    """
+    failed: EditorError | ConfigError | None = None
     try:
         with app.suspend():
             try:
-                open_at(path, line, environment)
-            except EditorError as error:  # Textual takes the terminal back only when nothing is raised in here
+                act()
+            except (
+                EditorError,
+                ConfigError,
+            ) as error:  # Textual takes the terminal back only when nothing is raised in here
                 failed = error
     except SuspendNotSupported as error:
-        raise EditorError("This terminal cannot be given to an editor.") from error
+        raise EditorError("This terminal cannot be given to another program.") from error
     if failed is not None:
         raise failed
 
@@ -48,19 +80,30 @@ async def edit_first(app: App[Any], talk: Conversation | None, path: str, text: 
     return edit_text(path, text, lambda copy: open_editor(app, talk, copy, 1))
 
 
-def world_of(app: App[Any], talk: Conversation, looks: Looks, refresh: Callable[[], None]) -> World:
-    """The review of a conversation; `refresh` is called when something was taken back."""
+def world_of(main: MainScreen, talk: Conversation) -> World:
+    """What the review of a conversation needs of the main screen."""
+    app = main.app
 
-    async def take_back(entry: Entry, hunks: frozenset[int] | None) -> Outcome:
-        outcome = await revert(talk.session, entry, hunks)
-        talk.catch_up()
-        refresh()
-        return outcome
+    def recorded(
+        act: Callable[[Session, Entry, frozenset[int] | None], Awaitable[Outcome]],
+    ) -> Callable[[Entry, frozenset[int] | None], Awaitable[Outcome]]:
+        async def do(entry: Entry, hunks: frozenset[int] | None) -> Outcome:
+            outcome = await act(talk.session, entry, hunks)
+            talk.catch_up()
+            main.refresh_state()
+            return outcome
 
-    def open_file(path: str, line: int) -> None:
-        try:
-            open_editor(app, talk, str(talk.session.root / path), line)
-        except EditorError as error:
-            app.notify(plain(str(error)), markup=False)
+        return do
 
-    return World(lambda base: changed(talk.session, base), take_back, open_file, lambda: talk.working, looks)
+    return World(
+        lambda base: changed(talk.session, base),
+        recorded(revert),
+        recorded(apply),
+        lambda path, line: open_editor(app, talk, str(talk.session.root / path), line),
+        lambda: talk.working,
+        main.looks,
+        main.keys,
+        keep=partial(main.drafts.beside, "review"),
+        page=lambda view: open_pager(app, talk, view),
+        present=lambda path: asyncio.to_thread(talk.session.workspace.content, path),
+    )

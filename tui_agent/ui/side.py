@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from rich.cells import cell_len
+from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -18,8 +20,8 @@ from tui_agent.core.fold import Change
 from tui_agent.ui.tree import FileTree
 
 
-def changes_text(changes: Mapping[str, Change], width: int) -> Text:
-    """One line a file: mark, path, counts at the right; the count of files in the title."""
+def changes_text(changes: Mapping[str, Change], width: int, added: Style, removed: Style) -> Text:
+    """One line a file: mark, path, counts at the right in the styles of what was added and removed."""
     text = Text("CHANGED", no_wrap=True, overflow="crop")
     text.stylize("bold")
     if not changes:
@@ -30,7 +32,7 @@ def changes_text(changes: Mapping[str, Change], width: int) -> Text:
         name = label(path, max(6, width - 7 - taken))
         text.append(f"\n  {change.mark} {name}{' ' * max(1, width - 5 - cell_len(name) - taken)}")
         for number, count in enumerate(counts):
-            text.append(" " * bool(number) + count, "green" if count[0] == "+" else "red")
+            text.append(" " * bool(number) + count, added if count[0] == "+" else removed)
     return text
 
 
@@ -45,6 +47,8 @@ def plan_text(items: tuple[tuple[str, str], ...], width: int) -> Text:
 
 
 class _Lines(Widget):
+    ALLOW_SELECT = False
+
     def on_resize(self) -> None:
         self.refresh(layout=True)
 
@@ -52,11 +56,14 @@ class _Lines(Widget):
 class Changes(_Lines):
     """The files that this session changed."""
 
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"changes--added", "changes--removed"}
+
     changes: reactive[Mapping[str, Change]] = reactive(dict, layout=True)
 
     def render(self) -> Text:
         """The list at today's width."""
-        return changes_text(self.changes, self.size.width)
+        styles = (self.get_component_rich_style(f"changes--{name}", partial=True) for name in ("added", "removed"))
+        return changes_text(self.changes, self.size.width, *styles)
 
 
 class Plan(_Lines):
@@ -79,6 +86,7 @@ class SidePane(Vertical):
     def __init__(self, root: Path) -> None:
         super().__init__(id="side")
         self._changes, self._plan = Changes(), Plan()
+        self._of_git: Mapping[str, str] = {}
         self.files = FileTree(root)
 
     def compose(self) -> ComposeResult:
@@ -88,8 +96,28 @@ class SidePane(Vertical):
         yield Static(Text("FILES", "bold"), markup=False)
         yield self.files
 
-    def show(self, changes: Mapping[str, Change], plan: tuple[tuple[str, str], ...]) -> None:
-        """Bring changes, plan and the marks in the tree up to date."""
-        self._changes.changes = changes
+    def show(self, changes: Mapping[str, Change], plan: tuple[tuple[str, str], ...]) -> bool:
+        """Bring changes, plan and the marks in the tree up to date; whether the changes are other ones."""
         self._plan.items = plan
-        self.files.mark_changed({path: change.mark for path, change in changes.items()})
+        other = changes != self._changes.changes
+        if other:  # called with every word about the session; there may be many marks
+            self._changes.changes = changes
+            self.files.mark_changed(marks(self._of_git, changes))
+        return other
+
+    def show_git(self, differing: Mapping[str, str]) -> None:
+        """Mark what git says of the files, too: a letter for each that is not as in the newest commit."""
+        self._of_git = differing
+        self.files.mark_changed(marks(differing, self._changes.changes))
+
+
+def marks(of_git: Mapping[str, str], changes: Mapping[str, Change]) -> dict[str, str]:
+    """A letter for each file that is not as it was, `*` behind it where the session changed it.
+
+    The letter is git's: how the file differs from the newest commit. A new file of the session is A, known to git or not.
+    """
+    own = {path: change.mark for path, change in changes.items()}
+    return {
+        path: ("A" if letter == "?" and own.get(path) == "A" else letter) + "*" * (path in own)
+        for path, letter in {**own, **of_git}.items()
+    }

@@ -6,20 +6,23 @@ the model it began with.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
 
-from tui_agent.core.profile import Effort, ModelInfo, Profile
-from tui_agent.core.types import AgentError, AssistantMessage, ConfigError, History, UserMessage
+from tui_agent.core.address import parts_of
+from tui_agent.core.profile import Effort, ModelInfo, Pricing, Profile
+from tui_agent.core.types import AgentError, AssistantMessage, ConfigError, History, ProviderError, UserMessage
 from tui_agent.demo import PROFILE
 from tui_agent.demo import model as demo_model
-from tui_agent.providers import inspect, list_models
+from tui_agent.providers import described, inspect, list_models, missing_key
+from tui_agent.providers.history import made_here
 from tui_agent.session import asked_window
+from tui_agent.ui.completion import Choice
 from tui_agent.ui.first_run import DEMO
 from tui_agent.ui.found import GOOD_WINDOW
-from tui_agent.ui.numbers import size, thousands
+from tui_agent.ui.numbers import money, per_million, size, thousands
 from tui_agent.ui.palette import Palette, PaletteItem
 
 if TYPE_CHECKING:
@@ -32,12 +35,13 @@ _OLLAMA_PORT = 11434
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """What a switch is judged against: what would be sent next, and whether a turn runs."""
+    """What a switch is judged against: what would be sent next, and whether a turn runs, or only waits for its next try."""
 
     history: History = ()
     tokens: int | None = None
     profile: Profile | None = None
     working: bool = False
+    retrying: bool = False
 
 
 # ------------------------------------------------------------------ before a switch
@@ -53,8 +57,9 @@ def fits(info: ModelInfo, tokens: int | None) -> str:
 def hint(info: ModelInfo, profile: Profile, today: Today) -> str:
     """Window, tools, price and room of a model, in columns; what nobody said stays open."""
     tools = {True: "yes", False: "no", None: "?"}[info.tools]
-    pricing = info.pricing or profile.pricing
-    price = f"{pricing.input:.2f}/{pricing.output:.2f}" if pricing else "local" if profile.local else "?"
+    then = profile.answering(info.id, info.pricing)
+    pricing, free = then.pricing, "local" if then.local else "?"
+    price = f"{per_million(pricing.input)}/{per_million(pricing.output)}" if pricing else free
     return f"{size(info.window):>7} {tools:>6} {price:>14} {fits(info, today.tokens):>10}"
 
 
@@ -71,25 +76,24 @@ def note(info: ModelInfo, profile: Profile, today: Today) -> str:
     pictures = sum(len(m.images) for m in today.history if isinstance(m, UserMessage))
     if pictures and takes is False:
         words.append(f"{pictures} picture{'s' if pictures != 1 else ''} left out: it takes none.")
-    if today.working and today.profile is not None:
+    if today.retrying:
+        words.append("It is sent what waits for its next try.")
+    elif today.working and today.profile is not None:
         words.append(f"The running turn ends on {today.profile.model or today.profile.name}.")
     words.append(f"Next message goes to {profile.name}.")
     if lost := _foreign(today.history, profile):
         whose = today.profile.model if today.profile and today.profile.model else "the others"
         words.append(f"{lost} reasoning block{'s' if lost != 1 else ''} of {whose} left out, tool results stay.")
-    pricing = info.pricing or profile.pricing
+    pricing = profile.answering(info.id, info.pricing).pricing
     if pricing is not None and pricing.input and today.tokens:
-        words.append(f"Next request about ${today.tokens * pricing.input / 1e6:.2f}.")
+        words.append(f"Next request about {money(today.tokens * pricing.input / 1e6)}.")
     return " ".join(words)
 
 
 def _foreign(history: History, profile: Profile) -> int:
     """How many replies hold reasoning or extras that only their own maker understands."""
     return sum(
-        bool(m.reasoning or m.extras)
-        and (m.author is None or (m.author.wire, m.author.endpoint) != (profile.wire, profile.endpoint or ""))
-        for m in history
-        if isinstance(m, AssistantMessage)
+        bool(m.reasoning or m.extras) and not made_here(m, profile) for m in history if isinstance(m, AssistantMessage)
     )
 
 
@@ -98,20 +102,26 @@ def profile_info(profile: Profile) -> ModelInfo:
     return ModelInfo(profile.model or "", asked_window(profile), images=profile.images, pricing=profile.pricing)
 
 
+def as_asked(info: ModelInfo, profile: Profile) -> ModelInfo:
+    """A model that is not loaded yet, with the window that it would get from this profile."""
+    asked = asked_window(profile)
+    if info.window is not None or asked is None:
+        return info
+    return replace(info, window=min(asked, info.most or asked))
+
+
 # ------------------------------------------------------------------ after one
 
 
 def compatible_trap(profile: Profile) -> str:
     """A word about Ollama's other interface: the size of the window cannot be set there."""
-    try:
-        port = urlsplit(profile.endpoint or "").port
-    except ValueError:
-        return ""
-    if profile.wire != "openai-chat" or port != _OLLAMA_PORT:
+    parts = parts_of(profile.endpoint)
+    if profile.wire != "openai-chat" or parts is None or parts.port != _OLLAMA_PORT:
         return ""
     return (
         f"This is Ollama's compatible interface: it cannot set the window, and long text is cut silently.\n"
-        f'Use type = "ollama" and an endpoint without /v1 in [profiles.{profile.name}].'
+        f"/window {GOOD_WINDOW} goes on by its own interface in this session. For good: "
+        f'type = "ollama" and an endpoint without /v1 in [profiles.{profile.name}].'
     )
 
 
@@ -123,16 +133,27 @@ def window_trap(info: ModelInfo, profile: Profile) -> str:
     if asked is not None and loaded < asked:
         return (
             f"{profile.model} is loaded with {loaded:,} tokens; the profile asks for {asked:,}. Older text would be cut "
-            f"silently.\nFree memory and load it anew: ollama stop {profile.model}, then /retry. Or set num_ctx = {loaded} "
-            f"in {where}."
+            f"silently.\nFree memory and load it anew: ollama stop {profile.model}, then /retry. Or go on with what there is: "
+            f"/window {loaded}, and for good num_ctx = {loaded} in {where}."
         )
     good = min(info.most or GOOD_WINDOW, GOOD_WINDOW)
     if asked is None and loaded < good:
         return (
             f"{profile.model} is loaded with {loaded:,} tokens; it could take {info.most or good:,}. Older text would be cut "
-            f"silently.\nSet num_ctx = {good} in {where}, then start again."
+            f"silently.\n/window {good} asks for more in this session. For good: num_ctx = {good} in {where}."
         )
     return ""
+
+
+def with_window(profile: Profile, tokens: int) -> Profile | None:
+    """The profile with this window asked for, by Ollama's own interface; None where a window cannot be asked for."""
+    generation = {**profile.generation, "num_ctx": tokens}
+    if profile.wire == "ollama-native":
+        return replace(profile, generation=generation)
+    if not compatible_trap(profile):
+        return None
+    endpoint = (profile.endpoint or "").rstrip("/").removesuffix("/v1")
+    return replace(profile, type="ollama", wire="ollama-native", endpoint=endpoint, generation=generation)
 
 
 class Switching:
@@ -143,6 +164,8 @@ class Switching:
         self._known: tuple[Profile, bool] | None = None
         """The profile that was last asked about, and whether it had answered by then."""
         self._replies = 0
+        self._models: dict[str, dict[str, ModelInfo]] = {}
+        """The models of each profile's server, where the person has asked for them."""
 
     # -------------------------------------------------------------- choosing
 
@@ -150,20 +173,28 @@ class Switching:
         """Let a profile answer from the next message on; what is missing is said in the transcript."""
         app = self._app
         try:
-            if chosen.name == DEMO and chosen.wire == "scripted":
+            if (ready := app.begin.ready) is not None and chosen == ready.profile and not model:
+                app.session.use(ready.model, chosen)
+            elif chosen.name == DEMO and chosen.wire == "scripted":
                 app.session.use(demo_model(0.03), chosen)
             else:
-                app.session.choose(chosen, model)
+                app.session.choose(chosen, model, key_later=True)
         except ConfigError as error:
             app.talk.note(str(error), f"{chosen.name} cannot answer")
         else:
-            self._replies = app.talk.totals.replies
+            self._known, self._replies = None, app.talk.totals.replies
+            if fault := missing_key(chosen, app.session.terms.environment):
+                app.talk.fail(ProviderError("auth", fault))
+            else:
+                app.talk.failure = None
+            if app.talk.retrying:
+                app.run_worker(app.talk.send_on(), name="send on")
             if word := compatible_trap(chosen):
                 app.talk.note(word, "Context smaller than it looks")
-            elif app.talk.working:
+            elif app.talk.working and not app.talk.retrying:
                 app.notify(f"The running turn goes on. {chosen.name} answers the next message.", markup=False)
         app.talk.catch_up()
-        app.main.refresh_state()
+        app.changed()
 
     def provider(self, name: str) -> None:
         """By name, or from the palette."""
@@ -194,26 +225,68 @@ class Switching:
         """By id, or from the server's own list."""
         app = self._app
         if app.main.conversation is None or (today := app.session.profile) is None:
-            app.notify("Choose a provider first.", markup=False)
+            self.provider("")
         elif name:
-            self.answer_with(today, name)
+            self.answer_with(self._own(today).answering(name, self._listed_price(today, name)))
         else:
             app.run_worker(self._choose_model(today), name="models", exclusive=True, group="models")
+
+    def _own(self, today: Profile) -> Profile:
+        """The profile in use as the configuration says it of its own model, with what was chosen in the session."""
+        written = self._app.loaded.settings.profiles.get(today.name)
+        if written is None or written.model == today.model:
+            return today
+        own = {name: getattr(written, name) for name in ("model", "pricing", "window", "images", "local")}
+        return replace(today, **own)
+
+    def _listed_price(self, profile: Profile, model: str) -> Pricing | None:
+        listed = self._models.get(profile.name, {}).get(model)
+        return listed.pricing if listed else None
 
     async def _choose_model(self, profile: Profile) -> None:
         """Ask the server for its models and the person for one of them."""
         app = self._app
         try:
-            models = await list_models(profile, env=app.begin.environment, network=app.begin.network)
+            models = await self._list(profile)
         except AgentError as error:
             app.notify(f"{error} Type /model and its name.", severity="warning", markup=False)
             return
-        today = self.today()
-        models.sort(key=lambda info: info.id != profile.model)  # the one in use first, the others as they came
+        today, profile = self.today(), self._own(profile)
+        now = today.profile.model if today.profile else None
+        models.sort(key=lambda info: info.id != now)  # the one in use first, the others as they came
         items = [
             PaletteItem(m.id, m.id, hint(m, profile, today), "MODEL", note=note(m, profile, today)) for m in models
         ]
         self.choose(items, f"Switch model of {profile.name}", self.model)
+
+    async def _list(self, profile: Profile) -> list[ModelInfo]:
+        env, network = self._app.begin.environment, self._app.begin.network
+        listed = await list_models(profile, env=env, network=network)
+        self._models[profile.name] = {model.id: model for model in listed}
+        return [as_asked(m, profile) for m in await described(profile, listed, env=env, network=network)]
+
+    # -------------------------------------------------------------- completion
+
+    def profile_choices(self) -> list[Choice]:
+        """The profiles, with their models."""
+        known = {**self._app.loaded.settings.profiles, DEMO: PROFILE}
+        return [Choice(name, profile.model or "") for name, profile in known.items()]
+
+    def model_choices(self) -> list[Choice]:
+        """The models of the profile in use, as far as its server was asked."""
+        today = self.today().profile
+        return [Choice(name) for name in self._models.get(today.name, ())] if today else []
+
+    async def ask_models(self) -> None:
+        """Ask the server of the profile in use for its models, because the person wants to complete one."""
+        app = self._app
+        if (profile := self.today().profile) is None:
+            app.notify("Choose a provider first.", markup=False)
+            return
+        try:
+            await self._list(profile)
+        except AgentError as error:
+            app.notify(str(error), severity="warning", markup=False)
 
     def effort(self, word: str) -> None:
         """off, low, medium, high, or default for what the server likes."""
@@ -231,6 +304,21 @@ class Switching:
             items = [PaletteItem(e, e, "now" if e == now else "") for e in (*EFFORTS, "default")]
             self.choose(items, "How much the model thinks", self.effort)
 
+    def window(self, word: str) -> None:
+        """`/window TOKENS`: how much an Ollama model works with, in this session."""
+        app = self._app
+        number = re.fullmatch(r"(\d{1,7})(k?)", word.strip().lower())
+        tokens = int(number[1]) * (1024 if number[2] else 1) if number else 0
+        if app.main.conversation is None or (today := app.session.profile) is None:
+            app.notify("Choose a provider first.", markup=False)
+        elif not tokens:
+            app.notify(f"Say how many tokens: /window {GOOD_WINDOW}, or /window {GOOD_WINDOW // 1024}k", markup=False)
+        elif (changed := with_window(today, tokens)) is None:
+            app.notify(f"The server of {today.name} cannot be asked for a window; only Ollama can.", markup=False)
+        else:
+            self.answer_with(changed)
+            app.talk.note(f"{today.model} is asked for a window of {tokens:,} tokens, from the next message on")
+
     def choose(self, items: Sequence[PaletteItem], title: str, then: Callable[[str], None]) -> None:
         """Let the person choose one, and carry on with its id."""
         columns: Any = dict.fromkeys(("PROVIDER", "MODEL"), COLUMNS)
@@ -243,7 +331,8 @@ class Switching:
         if app.main.conversation is None:
             return Today()
         session = app.session
-        return Today(session.history, app.talk.meter.tokens, session.profile, app.talk.working)
+        talk = app.talk
+        return Today(session.history, talk.meter.tokens, session.profile, talk.working, talk.retrying)
 
     # -------------------------------------------------------------- knowing
 

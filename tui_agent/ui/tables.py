@@ -14,7 +14,7 @@ from itertools import zip_longest
 from rich.cells import cell_len
 
 from tui_agent.ui.inline import inline
-from tui_agent.ui.lines import BLANK, Line, Piece, width_of, wrap
+from tui_agent.ui.lines import BLANK, Line, Piece, sourced, width_of, wrap
 
 SAMPLE = 24
 """Source lines, header included, that decide the widths of the columns."""
@@ -35,9 +35,10 @@ def table_lines(sample: tuple[str, ...], rows: Sequence[str], width: int, gutter
     right = [cell.endswith(":") and not cell.startswith(":") for cell in _cells(sample[1])]
     for index, row in enumerate(rows):
         if rows is sample and index == 1:
-            lines += [_rule(columns, gutter)] if columns else []
+            lines += sourced([_rule(columns, gutter)], row) if columns else []
         elif columns:
-            lines += _row(_cells(row), columns, right, gutter, "heading" if rows is sample and index == 0 else "")
+            style = "heading" if rows is sample and index == 0 else ""
+            lines += sourced(_row(_cells(row), columns, right, gutter, style), row)
         elif not (rows is sample and index == 0):
             lines += [BLANK] if lines or rows is not sample else []
             lines += _pairs(header, _cells(row), width, gutter)
@@ -61,7 +62,9 @@ def _columns(sample: tuple[str, ...], width: int) -> tuple[int, ...]:
     ]
     room = width - 3 * (count - 1)
     if sum(natural) <= room:
-        return tuple(natural)
+        # rows that come after the sample may be wider: a long table takes some of what is free
+        spare = (room - sum(natural)) // count if len(sample) >= SAMPLE else 0
+        return tuple(size + min(spare, max(_LEAST, size)) for size in natural)
     if width < 58 or sum(min(size, _LEAST) for size in natural) > room:
         return ()
     # The narrow columns keep their width, the wide ones share what is left.
@@ -88,7 +91,7 @@ def _row(cells: list[str], columns: Sequence[int], right: list[bool], gutter: st
             pieces += [(" │ ", "dim")] if number else []
             space = (" " * (size - cell_len(part.text)), "")
             pieces += [space, *part.pieces] if right[number : number + 1] == [True] else [*part.pieces, space]
-        lines.append(Line(tuple(pieces), len(gutter)))
+        lines.append(Line(tuple(pieces), len(gutter), "\n" if lines else None))
     return lines
 
 

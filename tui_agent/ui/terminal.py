@@ -13,6 +13,7 @@ import enum
 import os
 import select
 import signal
+import sys
 import termios
 import threading
 import time
@@ -22,26 +23,30 @@ from typing import Any
 
 from textual import _ansi_sequences
 
-RESTORE: bytes = b"".join(
-    (
-        b"\x1b[?2026l",  # end a synchronised update that was cut off
-        b"\x1b[<u",  # pop the kitty keyboard mode, which belongs to the alternate screen, so before leaving it
-        b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l",  # mouse
-        b"\x1b[?2004l",  # bracketed paste
-        b"\x1b[?1004l",  # focus reports
-        b"\x1b[?2048l",  # resize reports
-        b"\x1b[?7h",  # line wrap
-        b"\x1b[?1049l",  # the alternate screen
-        b"\x1b[?25h",  # the cursor
-        b"\x1b[0m",
-    )
-)
-"""Switches off everything that Textual or this product may have switched on."""
+from tui_agent.restore import RESTORE
 
 STOP_SECONDS = 2.0
 """From a signal on, the process has this long to end by itself."""
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
+
+
+KITTY_FLAGS = 25
+"""What Textual asks of a terminal with the kitty keyboard protocol: tell keys apart, report all, with their text."""
+
+
+def mouse_modes(on: bool) -> str:
+    """What lets a terminal report the mouse, or keep it for itself."""
+    return "".join(f"\x1b[?{mode}{'h' if on else 'l'}" for mode in (1000, 1003, 1015, 1006)) + "\x1b[?1016l" * (not on)
+
+
+def modes(mouse: bool) -> str:
+    """Every mode that the screen needs, once more: something else on this terminal may have switched one off.
+
+    The keyboard flags are set and not pushed, so that one pop at the end still gives back what was there before.
+    """
+    kept = "\x1b[?1049h\x1b[?25l\x1b[?1004h\x1b[?2004h\x1b[?7l"
+    return f"{kept}\x1b[={KITTY_FLAGS}u{mouse_modes(mouse)}"
 
 
 class _ExtraKey(enum.Enum):
@@ -86,6 +91,8 @@ def guard(on_signal: Callable[[int], None], *, seconds: float = STOP_SECONDS) ->
 
     before = {number: signal.signal(number, handle) for number in SIGNALS}
     deadline = _Deadline(terminal, seconds)
+    if os.isatty(0):
+        threading.Thread(target=_wait_for_hang_up, name="hang-up", daemon=True).start()
     atexit.register(terminal.give_back)
     try:
         yield
@@ -101,6 +108,29 @@ def guard(on_signal: Callable[[int], None], *, seconds: float = STOP_SECONDS) ->
             signal.signal(number, handler)
     if taken:
         raise SystemExit(128 + taken[0])
+
+
+def _wait_for_hang_up() -> None:
+    """Act as on SIGHUP when the terminal is gone: one that is not our controlling terminal goes without a signal.
+
+    Nothing but a hang-up ends this wait, so it costs nothing. Textual would read the end of its input for ever.
+    """
+    waiting = select.poll()
+    waiting.register(0, 0)
+    if any(event & select.POLLHUP for _, event in waiting.poll()):
+        os.kill(os.getpid(), signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def drawing_on_the_terminal() -> Iterator[None]:
+    """Draw there although stderr leads elsewhere (`2>log`): Textual draws on what the interpreter began with as stderr."""
+    began = sys.__stderr__
+    if not os.isatty(2) and os.isatty(1):
+        sys.__stderr__ = sys.__stdout__  # type: ignore[misc]  # a constant by its stub only
+    try:
+        yield
+    finally:
+        sys.__stderr__ = began  # type: ignore[misc]
 
 
 class _Terminal:

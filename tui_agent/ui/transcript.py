@@ -7,17 +7,14 @@ put right above the reader's eyes the view moves with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from time import monotonic
 from typing import ClassVar
 
-from rich.cells import cell_len
-from rich.segment import Segment
-from rich.style import Style
+from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
@@ -25,20 +22,36 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
+from textual.widget import Widget
 
 from tui_agent.core.events import Event, Unknown, UserSaid
 from tui_agent.core.types import TextDelta
-from tui_agent.ui.blocks import Story
+from tui_agent.ui.actions import ACTIONS
+from tui_agent.ui.entries import entry
 from tui_agent.ui.highlight import warm_up
-from tui_agent.ui.layout import Layout
-from tui_agent.ui.lines import STYLES, Line, width_of
+from tui_agent.ui.layout import Layout, Switch
+from tui_agent.ui.lines import STYLES
 from tui_agent.ui.selection import copied
+from tui_agent.ui.story import Story
+from tui_agent.ui.strips import Strips
 
 FRAME = 1 / 20
 """Seconds between two repaints while events arrive."""
 
-KEPT = 1_000
-"""Rows whose strips are kept, at one width and in one theme."""
+
+def into_view(rows: range, top: int, height: int) -> int:
+    """Where a view of `height` rows at `top` moves to, to show these rows; of too many, those that come first on the way."""
+    if rows.start < top:
+        return max(0, rows.start - 1 if len(rows) < height else rows.stop - height)
+    return min(rows.start, rows.stop + 1 - height) if rows.stop > top + height else top
+
+
+def bindings() -> Iterator[BindingType]:
+    """The keys of the transcript and of a card in it; a key of both is the card's while there is one."""
+    for scope, verb in (("card", "card"), ("transcript", "act")):
+        for a in ACTIONS:
+            if a.scope == scope:
+                yield Binding(",".join(a.keys), f"screen.{verb}('{a.id}')", a.title, show=False, id=a.id)
 
 
 class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
@@ -46,19 +59,13 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"transcript--{name}" for name in STYLES}
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "scroll_up", "Up", show=False, id="transcript.up"),
-        Binding("down", "scroll_down", "Down", show=False, id="transcript.down"),
-        Binding("pageup", "page_up", "Page up", show=False, id="transcript.page_up"),
-        Binding("pagedown", "page_down", "Page down", show=False, id="transcript.page_down"),
-        Binding("ctrl+up", "half_page_up", "Half page up", show=False, id="transcript.half_page_up"),
-        Binding("ctrl+down", "half_page_down", "Half page down", show=False, id="transcript.half_page_down"),
-        Binding("home", "home", "Start", show=False, id="transcript.home"),
-        Binding("end", "end", "End", show=False, id="transcript.end"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings()]
 
     below: reactive[int] = reactive(0, repaint=False)
     """Rows below the last visible one."""
+
+    marked: reactive[range] = reactive(range(0), repaint=False)
+    """Visible rows of the entry with the cursor, from 0 at the top of the view."""
 
     class BelowChanged(Message):
         """The number of rows below the visible ones is another one."""
@@ -74,9 +81,11 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         self._inbox: list[Event | Unknown] = []
         self._story = Story()
         self._layout = Layout(self._story)
-        self._strips: LRUCache[Line, Strip] = LRUCache(KEPT)
-        self._styles: dict[str, Style] = {}
+        self.strips = Strips(self)
+        self._chosen: int | None = None
         self._follow = True
+        self.news = 0
+        """Rows that came since the reader left the end."""
         self._settling = False
         self._painting = False
         self._timer: Timer | None = None
@@ -106,10 +115,29 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         if self._timer is not None:
             self._flush()
 
+    def restart(self) -> None:
+        """Forget everything: another session is shown from here on."""
+        width, full, say = self._layout.width, self._layout.full, self._layout.say
+        self._inbox, self._story, self._follow, self._chosen = [], Story(), True, None
+        self._layout = Layout(self._story)
+        self._layout.say = say
+        self._rewrap(width, full)
+
+    def say_keys(self, say: Callable[[str], str]) -> None:
+        """Name the keys as this does from now on."""
+        self._layout.say = say
+        self._layout.forget()
+        self._rewrap(self._layout.width, self._layout.full)
+
     @property
-    def answer(self) -> str:
-        """Markdown source of the newest complete answer, as the model wrote it."""
-        return self._story.answer
+    def story(self) -> Story:
+        """What is shown, as blocks."""
+        return self._story
+
+    @property
+    def rows(self) -> Layout:
+        """Where the blocks are."""
+        return self._layout
 
     def on_mount(self) -> None:
         """Start the one timer, asleep."""
@@ -142,8 +170,9 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _sync(self) -> None:
         """After a change of the story: size, position, and the rows to repaint."""
-        top = self.scroll_offset.y
+        top, total = self.scroll_offset.y, self._layout.total
         changed = self._layout.update()
+        self.news += self._layout.total - total
         self._settle()
         self._flood = self.scroll_offset.y - top >= self.size.height // 2
         if self.scroll_offset.y == top:
@@ -171,6 +200,8 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         finally:
             self._settling = False
         self.below = max(0, self._layout.total - self.scroll_offset.y - self.size.height)
+        self.news = 0 if self._follow else max(0, min(self.news, self.below))
+        self._mark()
 
     def _set_size(self) -> None:
         size = Size(self._layout.width, self._layout.total)
@@ -206,7 +237,7 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
     def _rewrap(self, width: int, full: bool) -> None:
         """Lay out anew; the block at the top of the view stays there."""
         top = self._layout.rewrap(width, full, self.scroll_offset.y)
-        self._strips.clear()
+        self.strips.forget()
         self._settling = True
         self._set_size()
         self._go(top)
@@ -227,51 +258,15 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         """The strip of a visible row."""
         row = self.scroll_offset.y + y
-        line = self._layout.line(row)
         selection = self.text_selection
         span = selection.get_span(row) if selection is not None else None
-        strip = self._strips.get(line) if span is None else None
-        if strip is None:
-            strip = self._strip(line, span)
-            if span is None:
-                self._strips[line] = strip
+        strip = self.strips.draw(self._layout.line(row), self._layout.width, span)
         return strip if self._painting else strip.apply_offsets(0, row)
-
-    def _strip(self, line: Line, span: tuple[int, int] | None = None) -> Strip:
-        segments: list[Segment] = []
-        padding = self._layout.width - width_of(line.pieces)
-        # Fewer segments are fewer bytes: neighbours of one style are written as one.
-        for text, name in (*line.pieces, (" " * padding, "")):
-            style = self._style(name)
-            if segments and segments[-1].style is style:
-                segments[-1] = Segment(segments[-1].text + text, style)
-            elif text:
-                segments.append(Segment(text, style))
-        strip = Strip(segments, max(self._layout.width, self._layout.width - padding))
-        if span is not None:
-            start, end = span
-            text = line.text
-            low = cell_len(text[: max(start, line.gutter)])
-            high = cell_len(text if end == -1 else text[:end])
-            if low < high:
-                chosen = self.screen.get_component_rich_style("screen--selection")
-                before, middle, after = strip.crop(0, low), strip.crop(low, high), strip.crop(high)
-                painted = Strip([Segment(s.text, (s.style or Style()) + chosen) for s in middle], high - low)
-                strip = Strip.join([before, painted, after])
-        return strip.crop(0, self._layout.width) if padding < 0 else strip
-
-    def _style(self, name: str) -> Style:
-        style = self._styles.get(name)
-        if style is None:
-            style = self.get_component_rich_style(f"transcript--{name}") if name else self.rich_style
-            self._styles[name] = style
-        return style
 
     def notify_style_update(self) -> None:
         """Colours changed: rows stay, strips go."""
         super().notify_style_update()
-        self._styles.clear()
-        self._strips.clear()
+        self.strips.forget(styles=True)
         self.refresh()
 
     # -------------------------------------------------------------- selection
@@ -284,47 +279,98 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         start, end = selection
         first, low = (start.y, start.x) if start is not None else (0, 0)
         last, high = (end.y, end.x) if end is not None else (total - 1, None)
-        return copied(self._layout.between(first, min(last, total - 1)), low, high), "\n"
+        last = min(last, total - 1)
+        goes_on = self._layout.line(last + 1).joint is not None
+        return copied(self._layout.between(first, last), low, high, goes_on=goes_on), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Paint the selection."""
         self.refresh()
 
+    # -------------------------------------------------------------- the cursor
+
+    @property
+    def cursor(self) -> range | None:
+        """The blocks of the entry with the cursor, None without any: the one that was chosen while it is in view."""
+        top = self.scroll_offset.y
+        return self._layout.entry_in(top, top + self.size.height, self._chosen)
+
+    def choose(self, index: int, row: int | None = None) -> None:
+        """Put the cursor on the entry with block `index`, and that, or row `row` of the block, where it can be seen."""
+        self._chosen = index
+        for _ in range(2):  # the first time heights above may be guesses
+            if row is None:
+                rows = self._layout.span(entry(self._story, index))
+            else:
+                start = self._layout.span(range(index, index + 1)).start + row
+                rows = range(start, start + 1)
+            self._go(into_view(rows, self.scroll_offset.y, self.size.height))
+        self._mark()
+
+    def switch(self, blocks: range, what: Switch) -> None:
+        """Show some blocks that stand together in another manner; their first row stays where it is."""
+        self._layout.switch(blocks, what)
+        self._settle()
+        self.refresh()
+
+    def _mark(self) -> None:
+        """Tell which rows the cursor is on, while the keys come here."""
+        here = self.cursor if self.has_focus else None
+        rows = self._layout.span(here) if here is not None else range(0)
+        top, height = self.scroll_offset.y, self.size.height
+        self.marked = range(max(0, rows.start - top), max(0, min(height, rows.stop - top)))
+
+    def watch_has_focus(self, value: bool) -> None:
+        """The cursor is shown while the keys come here; the next time it is at the end of what is seen."""
+        super().watch_has_focus(value)
+        self._chosen = None
+        self._mark()
+
     # -------------------------------------------------------------- moving
 
     def toggle_details(self) -> None:
-        """Fold or unfold what stands below actions."""
+        """Fold or unfold what stands below all actions."""
         self._rewrap(self._layout.width, not self._layout.full)
 
-    def action_scroll_up(self) -> None:
-        """One row up."""
-        self._go(self.scroll_offset.y - 1)
+    def scroll_rows(self, rows: int) -> None:
+        """Move the view, down by a positive number."""
+        self._go(self.scroll_offset.y + rows)
 
-    def action_scroll_down(self) -> None:
-        """One row down."""
-        self._go(self.scroll_offset.y + 1)
+    def scroll_pages(self, pages: float) -> None:
+        """Move the view by pages, each less one row."""
+        self.scroll_rows(round(pages * max(1, self.size.height - 1)))
 
-    def action_page_up(self) -> None:
-        """A page up, less one row."""
-        self._go(self.scroll_offset.y - max(1, self.size.height - 1))
-
-    def action_page_down(self) -> None:
-        """A page down, less one row."""
-        self._go(self.scroll_offset.y + max(1, self.size.height - 1))
-
-    def action_half_page_up(self) -> None:
-        """Half a page up."""
-        self._go(self.scroll_offset.y - max(1, self.size.height // 2))
-
-    def action_half_page_down(self) -> None:
-        """Half a page down."""
-        self._go(self.scroll_offset.y + max(1, self.size.height // 2))
-
-    def action_home(self) -> None:
+    def to_start(self) -> None:
         """To the first row."""
+        self._chosen = 0
         self._go(0)
 
-    def action_end(self) -> None:
+    def to_end(self) -> None:
         """To the last row, and follow from here on."""
-        self._follow = True
+        self._follow, self._chosen = True, None
         self._settle()
+
+
+class CursorBar(Widget):
+    """The column beside a transcript in which its cursor stands; it is drawn alone when the cursor goes."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"cursor-bar--mark"}
+
+    def __init__(self, transcript: Transcript) -> None:
+        super().__init__()
+        self._transcript = transcript
+
+    def on_mount(self) -> None:
+        """Follow the cursor."""
+        self.watch(self._transcript, "marked", self.follow, init=False)
+
+    def follow(self) -> None:
+        """The cursor went."""
+        self.refresh()
+
+    def render(self) -> Text:
+        """A bar beside each row of the entry."""
+        marked, style = self._transcript.marked, self.get_component_rich_style("cursor-bar--mark")
+        rows = range(self.size.height)
+        return Text("\n").join(Text("▌", style) if row in marked else Text(" ") for row in rows)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -24,6 +25,8 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from tui_agent.core.display import plain
+from tui_agent.tools.names import cache, noise
+from tui_agent.ui.actions import ACTIONS
 
 PAGE = 2_000
 """Entries of one folder that are shown before the person asks for more."""
@@ -53,11 +56,6 @@ class Entry:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", cell_len(self.shown) + cell_len(self.note))
-
-
-def is_noise(name: str) -> bool:
-    """Tell whether a name is left by a program for itself: backups, lock files, caches."""
-    return name == "__pycache__" or name.endswith("~") or (len(name) > 1 and name[0] == name[-1] == "#")
 
 
 def list_folder(
@@ -111,6 +109,18 @@ def _is_inside(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip("/") + "/")
 
 
+OWN = {
+    "files.up": "cursor_up",
+    "files.down": "cursor_down",
+    "files.leave": "leave",
+    "files.enter": "enter",
+    "files.open": "select_cursor",
+    "files.mark": "mark",
+    "files.all": "toggle_noise",
+}
+"""The actions of the table that the tree carries out itself."""
+
+
 class FileTree(Tree[Entry]):
     """The files below `root`, each folder read when it is opened.
 
@@ -119,12 +129,9 @@ class FileTree(Tree[Entry]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("k", "cursor_up", show=False),
-        Binding("j", "cursor_down", show=False),
-        Binding("left,h", "leave", show=False),
-        Binding("right,l", "enter", show=False),
-        Binding("full_stop", "toggle_noise", show=False),
-        Binding("R", "reload", show=False),
+        Binding(",".join(a.keys), OWN.get(a.id, f"screen.act('{a.id}')"), a.title, show=False, id=a.id)
+        for a in ACTIONS
+        if a.scope == "files"
     ]
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -154,6 +161,9 @@ class FileTree(Tree[Entry]):
         self._marks: Mapping[str, str] = {}
         self._marks_below: Counter[str] = Counter()
         self._starts: Counter[str] = Counter()
+        self._only: tuple[str, ...] | None = None
+        self.picked: dict[str, None] = {}
+        """The paths that the person marked, in that order."""
         self.show_noise = False
         """Whether ignored files and programs' own leftovers are listed."""
         self.show_root = False
@@ -171,7 +181,7 @@ class FileTree(Tree[Entry]):
     # ------------------------------------------------------------------ what the app says
 
     def mark_changed(self, paths: Mapping[str, str]) -> None:
-        """Show a letter before each of `paths`: M, A, D or ?; `*` behind it means changed by the agent.
+        """Show a letter before each of `paths`: M, A, D or ?; `*` behind it means changed by this session.
 
         Replaces the marks of the last call. A deleted file is listed as long as it is marked.
         """
@@ -184,6 +194,28 @@ class FileTree(Tree[Entry]):
             if path in touched:
                 self._read(node)
         self._invalidate()
+
+    def leave_out(self, ignored: Callable[[str], bool]) -> None:
+        """Leave out what this says from now on."""
+        self._ignored = ignored
+        self.reload()
+
+    def show_only(self, paths: Iterable[str] | None) -> None:
+        """Show these files alone, each with its whole path; with None the folders again."""
+        only = None if paths is None else tuple(islice(paths, PAGE))
+        if only != self._only:
+            self._only = only
+            self._read(self.root)
+
+    @property
+    def filtered(self) -> bool:
+        """Whether some files alone are shown."""
+        return self._only is not None
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The paths that have a mark."""
+        return tuple(sorted(self._marks))
 
     def reload(self) -> None:
         """Read every open folder again that has changed."""
@@ -233,13 +265,21 @@ class FileTree(Tree[Entry]):
         elif node.children:
             self.move_cursor(node.children[0])
 
+    def action_mark(self) -> None:
+        """Mark the file or folder under the cursor, or take the mark back, and go on."""
+        path = self.selected_path
+        if path is not None:
+            if path in self.picked:
+                del self.picked[path]
+            else:
+                self.picked[path] = None
+            self._invalidate()
+            self.refresh()
+            self.action_cursor_down()
+
     def action_toggle_noise(self) -> None:
         """Show or hide ignored files and programs' own leftovers."""
         self.show_noise = not self.show_noise
-        self.reload()
-
-    def action_reload(self) -> None:
-        """Read again what changed on the disk."""
         self.reload()
 
     # ------------------------------------------------------------------ reading
@@ -262,6 +302,10 @@ class FileTree(Tree[Entry]):
     async def _load(self, node: TreeNode[Entry]) -> None:
         assert node.data is not None
         path = node.data.path
+        if self._only is not None and node is self.root:
+            names = [Entry(name, "file", plain(name, "path")) for name in self._only]
+            await self._show(node, names or [Entry("\0", "note", "no file")])
+            return
         try:
             entries = await asyncio.to_thread(list_folder, self._root, path, self._hidden, self._starts[path])
         except OSError as error:
@@ -274,7 +318,7 @@ class FileTree(Tree[Entry]):
 
     def _hidden(self, path: str) -> bool:
         name = path.rstrip("/").rpartition("/")[2]
-        return not self.show_noise and (is_noise(name) or self._ignored(path))
+        return not self.show_noise and (noise(name) or cache((name,)) or self._ignored(path))
 
     async def _show(self, node: TreeNode[Entry], wanted: Sequence[Entry]) -> None:
         """Make the children of `node` equal `wanted`, in batches; nodes that stay keep their state."""
@@ -293,6 +337,8 @@ class FileTree(Tree[Entry]):
                 changes += 1
                 if changes % BATCH == 0:
                     await asyncio.sleep(0)
+        if self.cursor_node is None:
+            self.cursor_line = 0  # so that the first key says something of the first line
 
     # ------------------------------------------------------------------ looks
 
@@ -311,16 +357,22 @@ class FileTree(Tree[Entry]):
         assert entry is not None
         mark = self._marks.get(entry.path, "")
         if entry.kind == "folder":
-            sign = ("▾ " if node.is_expanded else "▸ ", base_style + style + _TOGGLES)
+            picked = "›" if entry.path in self.picked else " "
+            sign = (f"{'▾' if node.is_expanded else '▸'}{picked}", base_style + style + _TOGGLES)
         else:
-            sign = (f"{mark[:1] or ' '} ", base_style + style + self._style_of(mark))
-        text = Text.assemble(sign, (entry.shown, base_style + style + self._name_style(entry, mark)), no_wrap=True)
+            sign = (
+                f"{mark[:1] or ' '}{'›' if entry.path in self.picked else ' '}",
+                base_style + style + self._style_of(mark),
+            )
         extra = " *" if mark.endswith("*") else ""
         if entry.kind == "folder" and not node.is_expanded and (below := self._marks_below[entry.path]):
             extra = f" ±{below}"
         if entry.note:
             extra += f" {entry.note}"
-        return text.append(extra, base_style + style + self._component("dim"))
+        name = Text(entry.shown, base_style + style + self._name_style(entry, mark))
+        depth = sum(1 for _ in _ancestors(node)) - 1
+        name.truncate(max(4, self.size.width - self.guide_depth * depth - 2 - cell_len(extra)), overflow="ellipsis")
+        return Text.assemble(sign, name, (extra, base_style + style + self._component("dim")), no_wrap=True)
 
     def _name_style(self, entry: Entry, mark: str) -> Style:
         if entry.kind in {"other", "more", "note"} or entry.shown in DIM_NAMES:
@@ -333,6 +385,11 @@ class FileTree(Tree[Entry]):
 
     def _component(self, name: str) -> Style:
         return self.get_component_rich_style(f"file-tree--{name}", partial=True)
+
+
+def _ancestors(node: TreeNode[Entry]) -> Iterator[TreeNode[Entry]]:
+    while (above := node.parent) is not None:
+        yield (node := above)
 
 
 def _parent(path: str) -> str:

@@ -21,14 +21,18 @@ from textual.widgets import Static
 from tui_agent.config import read_layer
 from tui_agent.core.display import label, plain
 from tui_agent.core.types import AgentError
-from tui_agent.paths import tilde
+from tui_agent.paths import home_of, tilde
 from tui_agent.trust import Trust, TrustStore, may_be_trusted
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.late_modal import LateModal, Outside
 from tui_agent.ui.viewer import Viewer
-from tui_agent.wants import INSTRUCTIONS, Want, git_programs, wants
+from tui_agent.wants import Want, wants
+from tui_agent.workspace import git
 
-_TRUSTED = "Trusted: its config counts, your check for it runs after edits, and test commands you allowed run without a question."
+_TRUSTED = (
+    "Trusted: its config counts, its instructions are sent to the model, your check runs after edits, and test commands "
+    "you allowed run without a question."
+)
 _RESTRICTED = "Restricted: reading and editing work, every program is asked."
 
 _STEPS = {"up": -1, "k": -1, "down": 1, "j": 1}
@@ -203,7 +207,7 @@ class TrustCard(LateModal[TrustAnswer]):
     def _instructions(self) -> frozenset[str]:
         """The entries that start nothing; in a trusted folder they are not asked for apart."""
         about = self._subject
-        return frozenset() if about.again else INSTRUCTIONS & {want.name for want in about.wants}
+        return frozenset() if about.again else frozenset(want.name for want in about.wants if want.words)
 
     def _end(self, said: TrustAnswer) -> None:
         if not self.over:
@@ -259,7 +263,7 @@ def subject_of(known: Trust, user_file: Path, environment: Mapping[str, str]) ->
     return Subject(
         tilde(known.root, environment),
         tuple(want for want in offered if not known.trusted or want.name in known.changed),
-        git_programs(known.root),
-        allowed=may_be_trusted(known.root, Path(environment.get("HOME") or Path.home())),
+        git.programs(known.root),
+        allowed=may_be_trusted(known.root, home_of(environment)),
         again=known.trusted,
     )

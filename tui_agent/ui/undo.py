@@ -1,35 +1,43 @@
-"""Undo and redo on the screen: choose how far back, see what that would do to each file, then do it.
+"""Undo, redo, and the taking back of edits that failed their check: choose how far back, see what it does, then do it.
 
-Nothing is written before `u`, and a file that somebody changed since only after a yes for that file.
+Nothing is written before `u`, and a file that somebody changed since, or may have changed, only after a yes for that file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_agent.core.display import label
-from tui_agent.core.types import Receipt
+from tui_agent.core import fold
+from tui_agent.core.display import label, plain
+from tui_agent.core.receipt import Receipt
+from tui_agent.review import take_back
 from tui_agent.session import Session
+from tui_agent.ui import receipts
 from tui_agent.ui.diff_view import DiffView
-from tui_agent.ui.viewer import Viewer
+from tui_agent.ui.keymap import USUAL, Keymap
+from tui_agent.ui.modal import Modal, bindings, packed
+from tui_agent.ui.viewer import LinesView, Viewer
 from tui_agent.undo import Turn, state, undone
 from tui_agent.workspace.receipts import Restore
+
+if TYPE_CHECKING:
+    from tui_agent.ui.app import AgentApp
+    from tui_agent.ui.main import Handler
 
 NARROW = 64
 """Below this many cells the words stand below the name that they are about."""
 
-LIST_KEYS = "↑↓ choose   Enter see what it would do   Esc close"
+LIST_KEYS = ("↑↓ choose", "Enter see what it would do", "Esc close")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +65,38 @@ def turn_row(turn: Turn, width: int) -> Text:
     return text
 
 
-def words(step: Restore, *, chosen: bool) -> str:
-    """What happens to a file, in words."""
+def words(step: Restore, yes: str, *, chosen: bool) -> str:
+    """What happens to a file, in words; `yes` is the key that overwrites."""
     if step.state == "ready":
         if step.target is None:
             return "will be deleted: was not there"
         return "will be there again" if step.now is None else "will be restored"
-    if step.state == "changed":
-        return "overwrites a change made since" if chosen else "changed since; y to overwrite"
-    return {"lost": "cannot be restored: no copy", "command": "cannot be restored: by a command"}.get(
-        step.state, "is as it was already"
-    )
+    if step.asks:
+        sure = step.state == "changed"
+        if step.now is None:
+            return (
+                "will be there again"
+                if chosen
+                else f"{'gone since' if sure else 'perhaps gone by you'}; {yes} to restore"
+            )
+        verb = "delete" if step.target is None else "overwrite"
+        if chosen:
+            return f"{verb}s {'a change made since' if sure else 'what may be yours'}"
+        return f"{'changed since' if sure else 'may be yours'}; {yes} to {verb}"
+    if step.state == "link":
+        return "stays: a link" if step.target is None else "cannot be restored: now a link"
+    return {
+        "lost": "cannot be restored: no copy",
+        "command": "cannot be restored: by a command",
+    }.get(step.state, "is as it was already")
 
 
-def step_row(step: Restore, width: int, *, chosen: bool) -> Text:
+def step_row(step: Restore, width: int, yes: str, *, chosen: bool) -> Text:
     """A file in the plan. The mark says whether something happens to it."""
     text = Text(no_wrap=True, overflow="ellipsis")
     mark = "[x]" if chosen else "[ ]" if step.possible else " - "
-    said = words(step, chosen=chosen)
-    style = "bold" if step.state == "changed" else "" if step.possible else "dim"
+    said = words(step, yes, chosen=chosen)
+    style = "bold" if step.asks else "" if step.possible else "dim"
     text.append(f"{mark} ", style)
     if width < NARROW:
         text.append(label(step.path, max(1, width - 5)), style)
@@ -85,25 +106,34 @@ def step_row(step: Restore, width: int, *, chosen: bool) -> Text:
     name = label(step.path, room)
     text.append(name, style)
     text.pad_right(max(0, room + 4 - text.cell_len))
-    text.append(f"  {said}", "dim" if step.state != "changed" else style)
+    text.append(f"  {said}", style if step.asks else "dim")
     return text
 
 
-class UndoScreen(ModalScreen[Chosen | None]):
-    """Returns what is to be done, None when nothing is. With `redo` there is no list of turns, only its plan."""
+class UndoScreen(Modal[Chosen | None]):
+    """Returns what is to be done, None when nothing is.
+
+    With `redo` there is no list of turns, only the plan of these receipts; `verb` says what it is.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back"),
         Binding("ctrl+c,ctrl+q", "close"),
-        Binding("y", "overwrite"),
-        Binding("v", "view"),
-        Binding("u", "carry_out"),
+        *bindings("undo", lambda action: action.partition(".")[2]),
     ]
 
     def __init__(
-        self, turns: Sequence[Turn], plan: Plan, versions: Versions, redo: tuple[int, Sequence[Receipt]] | None = None
+        self,
+        turns: Sequence[Turn],
+        plan: Plan,
+        versions: Versions,
+        redo: tuple[int, Sequence[Receipt]] | None = None,
+        verb: str = "Redo",
+        *,
+        keys: Keymap = USUAL,
     ) -> None:
         super().__init__()
+        self._verb, self._keys = verb, keys
         self._turns, self._make_plan, self._versions, self._redo = turns, plan, versions, redo
         self._turn = 0
         self._plan: tuple[Restore, ...] | None = None
@@ -138,16 +168,18 @@ class UndoScreen(ModalScreen[Chosen | None]):
         if self._plan is None:
             head = "Undo: back to before which message?\nFiles only; what was said stays."
             rows = [turn_row(turn, self._width) for turn in self._turns]
-            keys = LIST_KEYS
+            keys: Sequence[str] = LIST_KEYS
         else:
-            verb = "Redo" if self._redo else f"Undo to before message {self._turn}"
+            verb = self._verb if self._redo else f"Undo to before message {self._turn}"
             counts = f"{len(self._chosen)} of {len(self._plan)} file{'s' * (len(self._plan) != 1)}"
-            head = f"{verb}\n{counts} will change; only u writes."
-            rows = [step_row(step, self._width, chosen=step.path in self._chosen) for step in self._plan]
-            asks = "y overwrite   " if any(step.state == "changed" for step in self._plan) else ""
-            keys = f"u {'redo' if self._redo else 'undo'} now   {asks}v difference   Esc back"
+            head = f"{verb}\n{counts} will change; {self._keys.say('only {undo.carry_out} writes.')}"
+            yes = self._keys.way("undo.overwrite")
+            rows = [step_row(step, self._width, yes, chosen=step.path in self._chosen) for step in self._plan]
+            asks = any(step.asks for step in self._plan)
+            now = f"{{undo.carry_out}} {self._verb.split()[0].lower() if self._redo else 'undo'} now"
+            keys = (self._keys.say(now), *self._keys.hints("undo", () if asks else ("undo.overwrite",)), "Esc back")
         self.query_one("#undo-head", Static).update(head)
-        self.query_one("#undo-keys", Static).update(keys)
+        self.query_one("#undo-keys", Static).update(packed(filter(None, keys), max(10, self.app.size.width - 2)))
         choices.clear_options()
         choices.add_options([Option(row) for row in rows])
         choices.highlighted = min(at or 0, len(rows) - 1) if rows else None
@@ -176,9 +208,9 @@ class UndoScreen(ModalScreen[Chosen | None]):
             await self.action_view()
 
     def action_overwrite(self) -> None:
-        """The yes for one file that was changed since, or its taking back."""
+        """The yes for one file that was changed since or may be theirs, or its taking back."""
         step = self._step
-        if step is not None and step.state == "changed":
+        if step is not None and step.asks:
             self._chosen ^= {step.path}
             self._draw()
 
@@ -210,7 +242,54 @@ class UndoScreen(ModalScreen[Chosen | None]):
         self.dismiss(None)
 
 
-async def go_back(app: App[Any], session: Session, *, redo: bool) -> str | None:
+class Undoing:
+    """The handlers of these actions."""
+
+    def __init__(self, app: AgentApp) -> None:
+        self._app = app
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """By the id of their action."""
+        return {
+            "session.undo": lambda _: self.undo(redo=False),
+            "session.redo": lambda _: self.undo(redo=True),
+            "session.receipts": self.show_receipts,
+            "check.revert": self.take_back,
+        }
+
+    def undo(self, *, redo: bool) -> None:
+        """Undo or redo changes of files, while no turn runs."""
+        app = self._app
+        if app.main.conversation is None or app.talk.working:
+            app.notify("A turn is running. Stop it first, then undo.", markup=False)
+        elif app.screen is app.main:
+            app.run_worker(self._tell(go_back(app, app.session, redo=redo)), name="undo")
+
+    def take_back(self, _: str) -> None:
+        """Take back the batch after which the check failed; a turn that runs ends first."""
+        app = self._app
+        if app.main.conversation is not None:
+            app.run_worker(self._tell(self._take_back()), name="revert", exclusive=True, group="revert")
+
+    async def _take_back(self) -> str | None:
+        await self._app.talk.stop()
+        return await take_back(self._app.session)
+
+    async def _tell(self, done: Awaitable[str | None]) -> None:
+        if said := await done:
+            self._app.notify(plain(said), markup=False)
+        self._app.talk.catch_up()
+        self._app.main.refresh_state()
+
+    def show_receipts(self, _: str) -> None:
+        """Everything that was written or run in this session."""
+        if self._app.main.conversation is not None:
+            view = LinesView(receipts.lines(fold.receipts(self._app.session.events)))
+            self._app.push_screen(Viewer("Receipts of this session, newest first", view))
+
+
+async def go_back(app: AgentApp, session: Session, *, redo: bool) -> str | None:
     """Ask how far, do it and record it; returns a sentence when there is something to say.
 
     Call it from a worker, and only while no turn runs.
@@ -219,7 +298,7 @@ async def go_back(app: App[Any], session: Session, *, redo: bool) -> str | None:
     if not (stands.redo if redo else stands.changed):
         return "There is nothing to redo." if redo else "There is nothing to undo: no file was changed."
     again = (stands.redo[-1].turn, stands.redo[-1].receipts) if redo else None
-    screen = UndoScreen(stands.changed, session.workspace.plan_undo, session.workspace.versions, again)
+    screen = UndoScreen(stands.changed, session.workspace.plan_undo, session.workspace.versions, again, keys=app.keys)
     chosen = await app.push_screen_wait(screen)
     if chosen is None:
         return None

@@ -8,10 +8,10 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui_agent.core.display import label
+from tui_agent.ui.modal import Modal
 from tui_agent.ui.wrap_view import BLOCK_LINES, Block, Line, WrapView
 
 
@@ -30,7 +30,7 @@ class LinesView(WrapView):
             yield
 
 
-class Viewer(ModalScreen[None]):
+class Viewer(Modal[None]):
     """Shows `view` below `title`, which is an outside string; nothing can be answered here."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter,ctrl+c", "close")]

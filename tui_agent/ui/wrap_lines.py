@@ -18,6 +18,8 @@ from textual.strip import Strip
 from tui_agent.core.diff import Row
 from tui_agent.core.display import Shown
 
+BLOCK_LINES = 512
+"""Lines that are made and measured together."""
 Piece: TypeAlias = tuple[str, str]
 """Text and the name of its style."""
 Numbers: TypeAlias = Literal["both", "one", "sign", "none"]
@@ -32,7 +34,7 @@ class Line:
 
     `counted` is how many lines it shows that an approval has to have seen. `other` is the line that this one
     replaces or is replaced by. `beside` is what stands in the right half, when there are two halves. `out`: the
-    person left it out of the change.
+    person left it out of the change. `noted`: they wrote a note about it.
     """
 
     pieces: tuple[Piece, ...]
@@ -46,6 +48,7 @@ class Line:
     other: Row | None = None
     beside: Line | None = None
     out: bool = False
+    noted: bool = False
 
 
 @dataclass(slots=True)
@@ -231,10 +234,12 @@ class Shape:
     def _gutter(self, line: Line, numbers: Numbers, *, cursor: bool) -> list[Piece]:
         if numbers == "none":
             return []
-        lead = ("›" if cursor else "×" if line.out else " ", "cursor")
+        lead = ("›" if cursor else "×" if line.out else "*" if line.noted and numbers == "sign" else " ", "cursor")
         if numbers == "sign":
             return [(line.sign, "sign"), lead]
         both = numbers == "both"
         columns = (line.old, line.new) if both else (line.old if line.new is None else line.new,)
         text = " ".join(f"{number or '':>{self.digits}}" for number in columns)
-        return [lead, (f"{text}  " if both else f"{text} ", "number"), (line.sign + " ", "sign")]
+        space = "  " if both else " "
+        behind = [("*", "cursor"), (space[1:], "number")] if line.noted else [(space, "number")]
+        return [lead, (text, "number"), *behind, (line.sign + " ", "sign")]

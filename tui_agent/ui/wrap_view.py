@@ -24,11 +24,21 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui_agent.core.display import Shown
-from tui_agent.ui.wrap_lines import Block, Line, Look, Numbers, Piece, Shape, plain_widths, shown_pieces, text_lines
+from tui_agent.ui.wrap_lines import (
+    BLOCK_LINES,
+    Block,
+    Line,
+    Look,
+    Numbers,
+    Piece,
+    Shape,
+    plain_widths,
+    shown_pieces,
+    text_lines,
+)
 
 __all__ = ["BLOCK_LINES", "Block", "Line", "Numbers", "Piece", "TextView", "WrapView", "plain_widths", "shown_pieces"]
 
-BLOCK_LINES = 512
 SLICE = 0.008
 """Seconds of work between two turns of the event loop."""
 SHOW_EVERY = 0.1
@@ -90,8 +100,9 @@ class WrapView(ScrollView, can_focus=False):
         self._layout_key: tuple[Shape, str] | None = None
         self._all_seen = False
         self._anchor: tuple[int, int] | None = None
+        self._began_at = 0
         self._cursor: tuple[int, int] | None = None
-        self._drawn: dict[tuple[int, int], tuple[list[Strip], int]] = {}
+        self._drawn: dict[tuple[int, int], tuple[list[Strip], bool, int]] = {}
         self._look = Look(self._style, self.decorate)
         self._styles: dict[tuple[str, str], Style] = {}
         self._telling = False
@@ -100,6 +111,14 @@ class WrapView(ScrollView, can_focus=False):
     def produce(self) -> Iterator[None]:
         """Append blocks by `add_block`; yield after each unit of work."""
         yield from ()
+
+    def first_row(self) -> int:
+        """The row at the top of the view until the person scrolls."""
+        return 0
+
+    def whole(self) -> str:
+        """All of it as text that is safe to print. Takes long for a long one; reads nothing that a key changes."""
+        return ""
 
     def add_block(self, block: Block, counted: int = 0) -> int:
         """Append a block with `counted` counted lines; returns its number."""
@@ -190,8 +209,11 @@ class WrapView(ScrollView, can_focus=False):
         return more
 
     def _show(self) -> None:
+        at_first = self._at_first
         self.virtual_size = Size(self._columns, self.rows)
-        if self._anchor is not None and self._anchor[0] < len(self._tops):
+        if at_first:
+            self._begin()
+        elif self._anchor is not None and self._anchor[0] < len(self._tops):
             number, index = self._anchor
             self._anchor = None
             self.scroll_to(y=self._tops[number] + self._blocks[number].rows(index).start, animate=False)
@@ -199,12 +221,24 @@ class WrapView(ScrollView, can_focus=False):
         self.refresh()
         self._tell_soon()
 
+    @property
+    def _at_first(self) -> bool:
+        """Whether the person has not scrolled yet: a larger view may have less to scroll."""
+        return self.scroll_offset.y == min(self._began_at, self.max_scroll_y)
+
+    def _begin(self) -> None:
+        self._anchor = None
+        self.scroll_to(y=self.first_row(), animate=False, immediate=True, force=True)  # its bar comes later
+        self._began_at = self.scroll_offset.y
+
     async def _finish(self) -> None:
         while self._work():  # noqa: ASYNC110 - this is not waiting for anything, it gives way
             await asyncio.sleep(0)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay out for a new width."""
+        """Lay out for a new width; a new height may move where it begins."""
+        if self._at_first:
+            self._begin()
         self.lay_out()
 
     def lay_out(self) -> None:
@@ -241,24 +275,24 @@ class WrapView(ScrollView, can_focus=False):
             return Strip.blank(self._columns, self.rich_style)
         self.drawn += 1
         number, index, nth = place
-        strips, counted = self._draw(number, index)
-        new = self._blocks[number].saw(index, nth) if counted else 0
-        at_end = self.complete and self.wraps and row == self.rows - 1 and not self.end_seen
+        strips, cut, counted = self._draw(number, index)
+        new = self._blocks[number].saw(index, nth) if counted and not cut else 0
+        at_end = self.complete and not cut and row == self.rows - 1 and not self.end_seen
         if new or at_end:
             self.seen += new * counted
             self.end_seen |= at_end
             self._tell_soon()
         return strips[nth]
 
-    def _draw(self, number: int, index: int) -> tuple[list[Strip], int]:
-        """The rows of a line, and how many lines count as seen with the last of them."""
+    def _draw(self, number: int, index: int) -> tuple[list[Strip], bool, int]:
+        """The rows of a line, whether something of it was cut off, and how many lines are seen with the last row."""
         key = number, index
         if key not in self._drawn:
             if len(self._drawn) >= CACHED_LINES:
                 del self._drawn[next(iter(self._drawn))]
             line = self._blocks[number].line(index)
             strips, cut = self.measured.draw(line, self._look, cursor=key == self._cursor)
-            self._drawn[key] = strips, 0 if cut else line.counted
+            self._drawn[key] = strips, cut, line.counted
         return self._drawn[key]
 
     def decorate(self, line: Line) -> Iterable[Piece]:
@@ -307,6 +341,10 @@ class TextView(WrapView):
         self._lines = text_lines(shown)
         super().__init__(numbers, highest=len(self._lines))
         self.warns, self.full_view = shown.warns, shown.full_view
+
+    def whole(self) -> str:
+        """All of it."""
+        return "\n".join("".join(text for text, _ in line) for line in self._lines)
 
     def produce(self) -> Iterator[None]:
         """All lines in blocks."""

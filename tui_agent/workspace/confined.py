@@ -14,15 +14,19 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, SupportsFloat, TypeAlias
 
+from tui_agent.core.stage import ended
 from tui_agent.core.types import Emit
 from tui_agent.core.wrappers import base_name
+from tui_agent.workspace.live import UNLIMITED
+from tui_agent.workspace.protected import Remembered, remember, restore
 from tui_agent.workspace.runner import CommandResult, for_program, missing, run
-from tui_agent.workspace.sandbox import COVERED, Remembered, Sandbox, detect, remember, restore
+from tui_agent.workspace.running import NOT_SANDBOXED
+from tui_agent.workspace.sandbox import COVERED, Sandbox, detect
 
 Choice: TypeAlias = Literal["auto", "bwrap", "landlock", "none"]
 
@@ -46,6 +50,8 @@ _SIGNS = re.compile(
 )
 _LOOKED_AT = 20_000
 """Characters at the end of an output in which a sign is looked for."""
+_NAMED = 8
+"""Changed names that a warning tells."""
 _NAMES = {"bwrap": "bwrap", "landlock": "Landlock"}
 
 
@@ -53,7 +59,8 @@ class Confined:
     """Commands of one workspace, confined; implements `running.Commands`.
 
     `environment` gives the variables of a command. `hidden` are folders that no command may look into. `choice`
-    overrides what is found. `offer` is asked when a command fails in a way that looks like the sandbox.
+    overrides what is found. `offer` is asked when a command fails in a way that looks like the sandbox. `free` says
+    which commands the person lets run without it, always.
     """
 
     def __init__(
@@ -64,14 +71,16 @@ class Confined:
         hidden: Iterable[Path] = (),
         choice: Choice = "auto",
         offer: Offer | None = None,
+        free: Callable[[tuple[str, ...]], bool] = lambda _: False,
     ) -> None:
         self.root = root
         self._environment = environment
         self._hidden = [path for path in map(_real, hidden) if not root.is_relative_to(path)]
         self._choice = choice
         self._offer = offer
+        self._free = free
         self._refused: set[tuple[str, ...]] = set()
-        self._remarks: list[str] = []
+        self._warnings: list[str] = []
         self._finding = asyncio.Lock()
         self._found: Sandbox | None = None
 
@@ -94,42 +103,54 @@ class Confined:
         """Whether commands run in a sandbox that works; False until `ready` was awaited."""
         return self._found is not None and self._found.kind != "none"
 
-    def words(self, *, network: bool = False) -> str:
-        """How the next command will be confined, for the person who is asked; "" when it will not be."""
-        if self._found is None or self._found.kind == "none":
-            return ""
+    def confines(self, argv: tuple[str, ...]) -> bool:
+        """Whether this command would run in a sandbox that works."""
+        return self.working and not self._free(argv)
+
+    def where(self, argv: tuple[str, ...], *, network: bool = False) -> str:
+        """Where this command would run, in words for the person who is asked."""
+        if self._found is None or not self.confines(argv):
+            return NOT_SANDBOXED
         return f"sandbox {_NAMES[self._found.kind]}{', with network' if network else ''}"
 
     # -------------------------------------------------------------- run
 
     async def __call__(
-        self, argv: tuple[str, ...], *, cwd: Path, timeout: float, emit: Emit | None, network: bool = False
+        self, argv: tuple[str, ...], *, cwd: Path, timeout: SupportsFloat, emit: Emit | None, network: bool = False
     ) -> CommandResult:
         """Run a program confined; once more without the sandbox if it seems to need that and the person says so."""
         box = await self.ready()
-        if box.kind == "none":
+        if not self.confines(argv):
             return replace(await self.plain(argv, cwd=cwd, timeout=timeout, emit=emit), sandbox="none")
         result = await self._run(box, argv, cwd, timeout, emit, network=network)
         if not (sign := sign_of_sandbox(result)):
             return result
-        if self._offer is not None and argv not in self._refused:
-            if await self._offer(argv, timeout, sign):
+        waited_for = float(timeout) < UNLIMITED
+        if self._offer is not None and argv not in self._refused and waited_for:
+            if await self._offer(argv, float(timeout), sign):
                 again = await self.plain(argv, cwd=cwd, timeout=timeout, emit=emit)
                 remark = "it failed in the sandbox and was run again without it, as the person allowed"
-                return replace(again, sandbox="none", remarks=(*result.remarks, remark))
+                return replace(again, sandbox="none", remarks=(remark,), warnings=result.warnings)
             self._refused.add(argv)
         limits = "writing only in the workspace" + ("" if network else ", without network")
         remark = f"it ran in a sandbox, {limits}; that may be why it failed"
-        return replace(result, remarks=(*result.remarks, remark))
+        return replace(result, remarks=(remark,))
 
     async def plain(
-        self, argv: tuple[str, ...], *, cwd: Path, timeout: float, emit: Emit | None = None
+        self, argv: tuple[str, ...], *, cwd: Path, timeout: SupportsFloat, emit: Emit | None = None
     ) -> CommandResult:
         """Run a program in no sandbox."""
         return await run(argv, cwd=cwd, timeout=timeout, emit=emit, env=self._environment())
 
     async def _run(
-        self, box: Sandbox, argv: tuple[str, ...], cwd: Path, timeout: float, emit: Emit | None, *, network: bool
+        self,
+        box: Sandbox,
+        argv: tuple[str, ...],
+        cwd: Path,
+        timeout: SupportsFloat,
+        emit: Emit | None,
+        *,
+        network: bool,
     ) -> CommandResult:
         env = for_program(argv, cwd, self._environment())
         refused = CommandResult(None, "", 0.0, sandbox=box.kind)
@@ -151,19 +172,28 @@ class Confined:
             try:
                 result = await run(words, cwd=cwd, timeout=timeout, emit=emit, env=env)
             finally:
-                self._put_back(before)  # not awaited: it must happen however this ends
-        remarks, self._remarks = tuple(self._remarks), []
-        return replace(_not_started(box, argv, result), sandbox=box.kind, remarks=remarks)
+                # in a thread: a command may leave much there; however this ends, it must happen
+                await ended(asyncio.ensure_future(asyncio.to_thread(self._put_back, box, before)))
+        warnings, self._warnings = tuple(self._warnings), []
+        return replace(_not_started(box, argv, result), sandbox=box.kind, warnings=warnings)
 
-    def _put_back(self, before: Remembered) -> None:
+    def _put_back(self, box: Sandbox, before: Remembered) -> None:
         """Restore the protected names; what that showed is told with the result, or with the next one."""
         try:
-            changed = restore(self.root, before)
+            found = restore(self.root, before, mounted=box.kind == "bwrap")
         except OSError as error:
-            self._remarks.append(f"careful: the command changed protected files that cannot be put back: {error}")
+            self._warnings.append(f"careful: the command changed protected files that cannot be put back: {error}")
             return
-        if changed:
-            self._remarks.append(f"not allowed, and put back as it was: {', '.join(changed)}")
+        if found.changed:
+            told = [f"{name} (kept as {kept})" if kept else name for name, kept in found.changed.items()]
+            self._warnings.append(f"not allowed, and put back as it was: {_some(told)}")
+        if found.lost:
+            self._warnings.append(f"careful: the command deleted what cannot be put back: {_some(found.lost)}")
+
+
+def _some(told: Sequence[str]) -> str:
+    more = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
+    return f"{', '.join(told[:_NAMED])}{more}"
 
 
 async def choose(choice: Choice) -> Sandbox:

@@ -2,7 +2,7 @@
 
 `TUI_AGENT_FAULT=name:N` ends the process (as by kill -9, exit code 137) at the N-th passage of the point
 `name`; `name:N:ENOSPC` raises that `OSError` once instead, `name:N+:EIO` from the N-th passage on.
-The points are `commit`, `mkdir`, `temp`, `write`, `fsync`, `rename`, `unlink`, `fsync_dir` and `blob`.
+The points are `commit`, `mkdir`, `temp`, `write`, `fsync`, `rename`, `unlink`, `fsync_dir`, `seen` and `blob`.
 """
 
 from __future__ import annotations

@@ -1,19 +1,25 @@
 """How git is run, whoever asks for it: without the programs that a repository can name in its own configuration.
 
 A repository is data from outside, and its configuration may start programs: a file system monitor, hooks, external
-diffs, text converters, filters. `argv` makes the words that are shown and executed, `environment` what goes with
-them; both are used for every git that this product starts (`runner.run` asks for the second by itself).
+diffs, text converters, filters. `argv` makes the words that are shown and executed. `environment` is set for every
+program that this product starts (`runner.run` asks for it by itself), so it holds for a git in a script, too.
 The folder's configuration is only read here, to learn the names of what must be switched off; no program runs for it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from tui_agent.core.disk import beginning, is_folder
+from tui_agent.core.programs import GIT_PLAIN, subcommand
+from tui_agent.core.types import AgentError
 from tui_agent.core.wrappers import GIT_VALUES, base_name
+from tui_agent.workspace.git_index import UnreadableIndexError, gitlinks
 
 _DIFFS = frozenset(
     ("diff", "show", "log", "whatchanged", "reflog", "format-patch", "diff-tree", "diff-index", "diff-files")
@@ -21,27 +27,106 @@ _DIFFS = frozenset(
 """Sub-commands that take `--no-ext-diff --no-textconv`."""
 _NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")
 
+_MAIL = ("cccmd", "headercmd", "sendmailcmd", "smtpserver", "tocmd")
+"""What `git send-email` starts."""
 _FIXED = (
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
+    ("log.showSignature", "false"),
+    ("protocol.ext.allow", "never"),
     ("safe.bareRepository", "explicit"),
-    ("diff.external", ""),
+    ("submodule.recurse", "false"),
 )
-_OFF = {
-    "filter": (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")),
-    "diff": (("textconv", "cat"), ("command", "")),  # an empty converter is an error, `cat` converts nothing
+PROGRAMS: Mapping[str, str] = {
+    "alias.*": "",
+    "alias.*.command": "",
+    "core.alternaterefscommand": ":",
+    "core.askpass": "",
+    "core.editor": ":",
+    "core.fsmonitor": "false",
+    "core.hookspath": "/dev/null",
+    "core.pager": "cat",
+    "core.sshcommand": "ssh",
+    "browser.*.cmd": "false",
+    "browser.*.path": "false",
+    "credential.helper": "",
+    "credential.*.helper": "",
+    "diff.external": "",
+    "diff.*.command": "",
+    "diff.*.textconv": "cat",  # an empty converter is an error, `cat` converts nothing
+    "difftool.*.cmd": "false",
+    "difftool.*.path": "false",
+    "filter.*.clean": "",
+    "filter.*.process": "",
+    "filter.*.smudge": "",
+    "gpg.program": "false",
+    "gpg.*.defaultkeycommand": "false",
+    "gpg.*.program": "false",
+    "hook.*.command": "true",
+    "imap.tunnel": "false",
+    "instaweb.httpd": "false",
+    "interactive.difffilter": "cat",
+    "lfs.*.clean": "cat",
+    "lfs.*.path": "false",
+    "lfs.*.smudge": "cat",
+    "man.*.cmd": "false",
+    "man.*.path": "false",
+    "merge.*.driver": "false",
+    "mergetool.*.cmd": "false",
+    "mergetool.*.path": "false",
+    "remote.*.vcs": "none",
+    **{f"sendemail.{each}": "" for each in _MAIL},
+    **{f"sendemail.*.{each}": "" for each in _MAIL},
+    "sequence.editor": ":",
+    "submodule.*.update": "checkout",
+    "svn.authorsprog": "false",
+    "tar.*.command": "false",
+    "trailer.*.cmd": ":",
+    "trailer.*.command": ":",
 }
-"""What is set for each name of a section; an empty command is never started."""
+"""The settings that name a program, `*` for a name of any kind, with the value that starts none of the repository's."""
+_INSTEAD: Mapping[str, Mapping[str, str]] = {
+    "core.gitproxy": {"GIT_PROXY_COMMAND": ""},  # it counts before the setting, and empty means none
+    # of these two the first value counts, which is the repository's: nothing is fetched or pushed at all
+    "remote.*.receivepack": {"GIT_ALLOW_PROTOCOL": ""},
+    "remote.*.uploadpack": {"GIT_ALLOW_PROTOCOL": ""},
+}
+"""Settings that name a program and have no value for "none", with the variables that keep git from starting it."""
+_COLLECTING = "gc.recentobjectshook"
+"""One for which there is no such variable either: started when git collects what nobody needs."""
+_MAY_COLLECT = frozenset({"bisect", "gc", "prune", "rebase", "repack"})
+"""Plain sub-commands that collect when they are told to, or start others that do."""
+_KEEPS_ALL = GIT_PLAIN - _MAY_COLLECT
+_NEVER_BY_ITSELF = {"gc.auto": "0", "maintenance.auto": "false"}
+_TOGETHER: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "filter": (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")),
+    "diff": (("textconv", "cat"), ("command", "")),
+}
+"""What is set for every name of a section, whichever of its settings is there."""
 _VARIABLES = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat"}
 
-_SECTION = re.compile(r"\s*\[\s*([\w.-]+?)(?:\.([^\]\"\s]+)|\s+\"((?:[^\"\\]|\\.)*)\")?\s*\]")
-_KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=|$)")
-_INCLUDE = re.compile(
-    r"^\s*(?:\[\s*include(?:if)?[^\]\n]*\]\s*)?path\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE
+_TOKEN = re.compile(
+    r"""
+    \s* (?:
+      [#;][^\n]*
+    | \[\s* (?P<section>[\w.-]*?) (?: \.(?P<plain>[^\]"\s.]+) | \s+"(?P<quoted>(?:[^"\\\n]|\\.)*)" )? \s*\]
+    | (?P<key>[A-Za-z][\w-]*) [^\S\n]*
+      (?: = (?P<value>(?:[^"\\\n\#;]|\\[\s\S]|"(?:[^"\\\n]|\\[\s\S])*")*) (?:[#;][^\n]*)? )? (?=\n|\Z)
+    | [^\n]*  # git refuses a file with such a line
+    )""",
+    re.VERBOSE,
 )
+_WRITTEN = re.compile(r'"|\\([\s\S])')
 _MAX_BYTES = 1 << 20
-_MAX_FILES = 32
-_MAX_NAMES = 200
+_MAX_FILES = 256
+_MAX_NAMES = 400
+
+
+class TooMuchError(AgentError):
+    """A repository's configuration is larger than is looked through, or names what cannot be switched off."""
+
+    def __init__(self, why: str = "more configuration than is looked through") -> None:
+        super().__init__(why)
 
 
 def is_git(words: Sequence[str]) -> bool:
@@ -50,7 +135,16 @@ def is_git(words: Sequence[str]) -> bool:
 
 
 FACT = "the repository's programs off"
-"""What a person is told beside a git command."""
+
+
+def fact(words: Sequence[str]) -> str:
+    """What a person is told beside a git command: `FACT` where it holds.
+
+    Not for a sub-command that is not known (it may be another program), nor for one that may start git in another
+    repository: what it sets here does not reach there.
+    """
+    known = is_git(words) and subcommand(tuple(words)) in GIT_PLAIN
+    return FACT if known else ""
 
 
 def argv(words: Sequence[str]) -> tuple[str, ...]:
@@ -72,20 +166,31 @@ def _subcommand(words: Sequence[str]) -> int:
 
 
 def environment(words: Sequence[str], folder: str) -> dict[str, str]:
-    """Variables for this git command in `folder`: its settings win over every file of the repository."""
-    settings = [*_FIXED]
-    for section, name in sorted(set().union(*map(names, _folders(words, folder)))):
-        settings += [(f"{section}.{name}.{key}", value) for key, value in _OFF[section]]
-    pairs = enumerate(settings)
+    """Variables for a command in `folder` that is git or may start it: these settings win over every file of the repository.
+
+    The names of filters come from the repositories that the words lead to; one that a script enters later is not read.
+    Where a repository names a diff program, git in a script fails instead of starting it: there is no value for "none".
+    Where it holds more configuration than is looked through, or what nothing keeps from being started, git finds no
+    repository at all.
+    """
+    try:
+        found = off(
+            _folders(words, folder), may_collect=not is_git(words) or subcommand(tuple(words)) not in _KEEPS_ALL
+        )
+    except TooMuchError as error:
+        return {**_VARIABLES, "GIT_DIR": f"/dev/null/{error}"}
+    pairs = enumerate([*_FIXED, *sorted(found.settings.items())])
     numbered = {
         f"GIT_CONFIG_{part}_{n}": text for n, pair in pairs for part, text in zip(("KEY", "VALUE"), pair, strict=True)
     }
-    return {**_VARIABLES, **numbered, "GIT_CONFIG_COUNT": str(len(settings))}
+    return {**_VARIABLES, **found.variables, **numbered, "GIT_CONFIG_COUNT": str(len(numbered) // 2)}
 
 
 def _folders(words: Sequence[str], folder: str) -> Iterator[str]:
-    """Where the command may find a repository: here, and where its own options lead."""
+    """Where git may find a repository: here, and where its own options lead, also behind a wrapper."""
     yield folder
+    while words and not is_git(words):
+        words = words[1:]
     for at, word in enumerate(words[: _subcommand(words)]):
         name, sign, value = word.partition("=")
         if name in {"-C", "--git-dir", "--work-tree"}:
@@ -96,78 +201,207 @@ def _folders(words: Sequence[str], folder: str) -> Iterator[str]:
 # ------------------------------------------------------------------ the repository's own configuration
 
 
-def names(folder: str) -> set[tuple[str, str]]:
-    """The (section, name) pairs of filters and diff drivers in the configuration of the repository around `folder`."""
-    found: set[tuple[str, str]] = set()
-    for text in texts(folder):
-        for section, name, _ in settings(text):
-            if name and section in _OFF and len(found) < _MAX_NAMES:
-                found.add((section, name))
+@dataclass(frozen=True, slots=True)
+class Off:
+    """What keeps the programs of repositories from being started: settings, and variables."""
+
+    settings: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+
+
+def off(folders: Iterable[str], *, may_collect: bool = True) -> Off:
+    """What keeps from being started whatever the repositories around these folders name.
+
+    `may_collect`: the command may make git look for objects that nobody needs.
+
+    Raises:
+        TooMuchError: there may be more of them, or one cannot be kept from it.
+    """
+    found = Off()
+    for text in texts((Path(folder), _around(Path(folder))) for folder in folders):
+        for section, name, key, _ in settings(text):
+            if name:
+                found.settings.update({f"{section}.{name}.{each}": value for each, value in _TOGETHER.get(section, ())})
+            if (which := program(section, name, key)) is None:
+                continue
+            if which == _COLLECTING and may_collect:
+                raise TooMuchError(f"{which} cannot be switched off")
+            if which == _COLLECTING:
+                found.settings.update(_NEVER_BY_ITSELF)
+            elif which in _INSTEAD:
+                found.variables.update(_INSTEAD[which])
+            else:
+                found.settings.setdefault(_full(section, name, key), PROGRAMS[which])
+        if len(found.settings) > _MAX_NAMES:
+            raise TooMuchError
     return found
 
 
-def settings(text: str) -> Iterator[tuple[str, str, str]]:
-    """(section, name or "", key or "" for the header itself) of a configuration file, read leniently."""
+def _full(section: str, name: str, key: str) -> str:
+    return ".".join(filter(None, (section, name, key)))
+
+
+def programs(folder: Path) -> tuple[str, ...]:
+    """What git itself would start here by the repository's own configuration: names of settings and of hooks."""
+    return _programs(folder, _repository(folder))
+
+
+def programs_of(mark: Path) -> tuple[str, ...]:
+    """The same for one repository: its `.git`, or a bare one."""
+    return _programs(mark.parent if mark.name == ".git" else mark, _led(mark))
+
+
+def _programs(folder: Path, own: list[Path]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    try:
+        for text in texts([(folder, own)]):
+            for section, name, key, _ in settings(text):
+                if program(section, name, key):
+                    found[_full(section, name, key)] = None
+    except TooMuchError as error:
+        found[str(error)] = None
+    hooks: set[str] = set()
+    for mark in own:
+        with contextlib.suppress(OSError):
+            hooks |= {
+                entry.name for entry in os.scandir(mark / "hooks") if entry.is_file() and os.access(entry, os.X_OK)
+            }
+    found |= {f"hook {name}": None for name in sorted(hooks) if not name.endswith(".sample")}
+    return tuple(found)
+
+
+def program(section: str, name: str, key: str) -> str | None:
+    """The setting of the tables that this one is an instance of, None for one that names no program."""
+    kinds = (f"{section}.*.{key}" if name else f"{section}.{key}", "alias.*" if section == "alias" and not name else "")
+    return next((kind for kind in kinds if key and (kind in PROGRAMS or kind in _INSTEAD or kind == _COLLECTING)), None)
+
+
+def settings(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """(section, name or "", key or "" for the header itself, value) of a configuration file, read leniently."""
     section = name = ""
-    for line in text.removeprefix("\ufeff").split("\n"):
-        rest = line
-        while header := _SECTION.match(rest):  # several may stand in one line
-            section, plain, quoted = header[1].lower(), header[2], header[3]
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    for token in _TOKEN.finditer(text):
+        if token["section"] is not None:
+            section, plain, quoted = token["section"].lower(), token["plain"], token["quoted"]
             name = (plain or "").lower() if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
-            rest = rest[header.end() :]
-            yield section, name, ""
-        if section and (key := _KEY.match(rest)):
-            yield section, name, key[1].lower()
+            yield section, name, "", ""
+        elif token["key"] and section:
+            value = _WRITTEN.sub(lambda found: "" if found[1] in {None, "\n"} else found[1], token["value"] or "")
+            yield section, name, token["key"].lower(), value.strip()
 
 
-def texts(folder: str) -> Iterator[str]:
-    """The configuration files of the repository around `folder`, those they include, too, whatever the condition."""
-    todo = [file for place in _repository(Path(folder)) for file in (place / "config", place / "config.worktree")]
+def texts(places: Iterable[tuple[Path, list[Path]]]) -> Iterator[str]:
+    """The configuration files of the repositories at these folders and of those that git enters from there.
+
+    With each folder stand those that hold its configuration. Files that they include count, too, whatever the condition.
+
+    Raises:
+        TooMuchError: there are more, or one is longer, than is looked through.
+    """
+    todo_places = list(places)
     seen: set[Path] = set()
-    while todo and len(seen) < _MAX_FILES:
-        file = todo.pop(0)
-        if file in seen:
-            continue
-        seen.add(file)
-        if (text := _read(file)) is None:
-            continue
-        yield text
-        # resolved as git does: from the folder of the including file, `~` from home
-        todo += [file.parent / os.path.expanduser(path) for path in _INCLUDE.findall(text)]  # noqa: PTH111 - does not raise
+    while todo_places:
+        place, own = todo_places.pop(0)
+        bases = {place, *(mark.parent for mark in own)}
+        hash_size = 20
+        todo = [mark / name for mark in own for name in ("config", "config.worktree")]
+        new = False
+        while todo:
+            file = todo.pop(0)
+            if file in seen:
+                continue
+            new = True
+            seen.add(file)
+            text = _read(file)
+            if len(seen) > _MAX_FILES or len(text or "") >= _MAX_BYTES:
+                raise TooMuchError
+            if text is None:
+                continue
+            yield text
+            for section, _, key, value in settings(text):
+                if section in {"include", "includeif"} and key == "path":
+                    # resolved as git does: from the folder of the including file, `~` from home
+                    todo.append(file.parent / os.path.expanduser(value))  # noqa: PTH111 - does not raise
+                elif (section, key) == ("core", "worktree"):
+                    bases |= {mark / value for mark in own}
+                elif (section, key, value.lower()) == ("extensions", "objectformat", "sha256"):
+                    hash_size = 32
+        if new:
+            try:
+                links = {link for mark in own for link in gitlinks(mark, hash_size)}
+            except UnreadableIndexError as error:
+                raise TooMuchError(str(error)) from error
+            entered = [base / link for base in sorted(bases) for link in sorted(links)]
+            todo_places += [(folder, _around(folder)) for folder in entered]
 
 
 def _repository(folder: Path) -> list[Path]:
-    """The folders that hold the configuration of the nearest repository, none outside one."""
-    if (folder / "HEAD").is_file() and (folder / "config").is_file():
-        return [folder]  # a bare one, or the inside of `.git`
-    for place in (folder, *folder.parents):
+    """The folders that hold the configuration of the nearest repository, none outside one: found as git finds it.
+
+    A `.git` goes before the folder that it is in, and one that is no repository counts for nothing.
+    """
+    return next((found for place in _up(folder) if (found := _led(place / ".git") or _body(place))), [])
+
+
+def _around(folder: Path) -> list[Path]:
+    """The same with what git passes by now, but may take for a repository before a command has ended."""
+    found: list[Path] = []
+    for place in _up(folder):
         mark = place / ".git"
-        if mark.is_dir():
-            return [mark]
-        if (text := _read(mark)) is not None and text.startswith("gitdir:"):
-            own = place / text.removeprefix("gitdir:").strip()
-            common = _read(own / "commondir")
-            return [own, *([own / common.strip()] if common else [])]
-    return []
+        found += _with_common(mark) if is_folder(mark) else _led(mark)
+        found += (bare := _body(place))
+        if bare or _led(mark):
+            break
+    return found
 
 
-def _read(file: Path) -> str | None:
-    """A file's text; None when there is none, or when it is no ordinary file."""
-    try:
-        fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return None
-    with os.fdopen(fd, "rb") as f:
-        if not os.path.isfile(f.fileno()):  # noqa: PTH113 - on the open descriptor
-            return None
-        return f.read(_MAX_BYTES).decode("utf-8", "surrogateescape")
+def _up(folder: Path) -> tuple[Path, ...]:
+    real = Path(os.path.realpath(folder))
+    return (real, *real.parents)
 
 
-def branch_of(root: Path) -> str:
-    """The branch of a folder from `.git/HEAD` as a file; no program is run for it."""
-    try:
-        head = (root / ".git" / "HEAD").read_text(encoding="utf-8", errors="replace")[:300].strip()
-    except OSError:
-        return ""
+def _led(mark: Path) -> list[Path]:
+    """Where the configuration of a `.git` is; of a bare repository, too."""
+    if (text := _read(mark)) is not None:
+        told = text.removeprefix("gitdir:")
+        return _with_common(mark.parent / told.strip()) if told != text else []
+    return _body(mark)
+
+
+def _body(folder: Path) -> list[Path]:
+    """Where the configuration is when git takes a folder for a repository: a bare one, or the inside of a `.git`."""
+    own = _with_common(folder)
+    parts = (folder / "HEAD", own[-1] / "objects", own[-1] / "refs")
+    return own if all(map(os.path.lexists, parts)) else []
+
+
+def _with_common(own: Path) -> list[Path]:
+    common = _read(own / "commondir")
+    return [own, own / common.strip()] if common else [own]
+
+
+def _read(file: Path, limit: int = _MAX_BYTES) -> str | None:
+    """The text of an ordinary file, None when there is none."""
+    data = beginning(file, limit)
+    return None if data is None else data.decode("utf-8", "surrogateescape")
+
+
+def repository(folder: Path) -> bool:
+    """Whether a folder lies in a git repository, by looking; no program is run for it."""
+    return bool(_repository(folder))
+
+
+def work_tree(folder: Path) -> tuple[Path, Path] | None:
+    """The work tree around a folder, and the folder that git keeps for it: `.git`, or where a file of that name leads.
+
+    None outside one; by looking.
+    """
+    return next(((place, found[0]) for place in _up(folder) if (found := _led(place / ".git"))), None)
+
+
+def branch_of(folder: Path) -> str:
+    """The branch of the work tree around a folder, from `HEAD` as a file; no program is run for it."""
+    found = work_tree(folder)
+    head = (_read(found[1] / "HEAD", 300) or "").strip() if found else ""
     name = head.removeprefix("ref: refs/heads/")
     return name if name != head else head[:8]

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+from tui_agent.core.disk import is_file
+from tui_agent.core.late import late
 from tui_agent.core.types import AgentError, Delta, Image, Model, Request, UserMessage
 from tui_agent.workspace.files import sha256
 from tui_agent.workspace.receipts import Blobs
@@ -22,10 +24,10 @@ MAX_IMAGES: Final = 10
 """Pictures of one message."""
 
 _ENDING: Final = r"\.(?:png|jpe?g|gif|webp)"
-_MENTIONED: Final = re.compile(
+_MENTIONED: Final = late(
     rf"(?:^|(?<=\s))@(?:\"([^\"\n]+{_ENDING})\"|((?:\\.|[^\s\\\"])+{_ENDING}))(?=[,.;:!?)]*(?:\s|$))", re.IGNORECASE
 )
-_ALONE: Final = re.compile(
+_ALONE: Final = late(
     rf"^[ \t]*(?:'((?:/|~/)[^'\n]+{_ENDING})'|\"((?:/|~/)[^\"\n]+{_ENDING})\"|((?:file://|/|~/)(?:\\.|[^\s\\])+{_ENDING}))[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -33,7 +35,12 @@ _ALONE: Final = re.compile(
 
 def named(text: str) -> list[str]:
     """The picture files that a message names: `@path`, or a path alone on its line as a terminal pastes a dropped file."""
-    found = [(m.start(), m) for pattern in (_MENTIONED, _ALONE) for m in pattern.finditer(text)]
+    found = [
+        (m.start(), m)
+        for sign, pattern in (("@", _MENTIONED), ("/", _ALONE))
+        if sign in text
+        for m in pattern.finditer(text)
+    ]
     names: dict[str, None] = {}
     for _, match in sorted(found, key=lambda pair: pair[0]):
         quoted = next((group for group in match.groups()[:-1] if group), None)
@@ -41,6 +48,12 @@ def named(text: str) -> list[str]:
         path = quoted or re.sub(r"\\(.)", r"\1", bare)
         names[unquote(path.removeprefix("file://")) if path.startswith("file://") else path] = None
     return list(names)
+
+
+def dropped(text: str) -> str | None:
+    """The picture that a pasted text is the path of, and nothing else, if it is there: so terminals paste a dropped file."""
+    text = text.strip()
+    return next((name for name in named(text) if is_file(name)), None) if _ALONE.fullmatch(text) else None
 
 
 def media_type(data: bytes) -> str | None:

@@ -31,10 +31,24 @@ class Known:
 
 @dataclass(slots=True)
 class Memory:
-    """The files a session has seen, by path relative to the workspace."""
+    """The files a session has seen, by path relative to the workspace.
+
+    `told` are the hashes that the log holds of files that were only read, from when a command began. `left` are the
+    files as commands left them, with their hashes: nobody read those, so they are known for receipts only.
+    """
 
     blobs: Blobs
     known: dict[str, Known] = field(default_factory=dict)
+    told: dict[str, str] = field(default_factory=dict)
+    left: dict[str, tuple[Identity, str]] = field(default_factory=dict)
+
+    def holds(self, path: str, identity: Identity) -> str | None:
+        """The hash of the bytes of a file that stands like this, None when they are not known."""
+        known = self.known.get(path)
+        if known and known.identity == identity:
+            return known.sha256
+        stood, name = self.left.get(path, (None, ""))
+        return name if stood == identity else None
 
     def read(self, path: str, view: View, identity: Identity, *, secret: bool) -> None:
         """A window of the file was shown to the model."""
@@ -52,6 +66,7 @@ class Memory:
             return
         old = self.known.get(path)
         seen = whole or bool(old and old.whole)
+        self.told[path] = sha256(data)  # by the receipt
         self.known[path] = Known(sha256(data), identity, old.upto if old else 0, seen, secret)
 
     def check(self, path: str, named: str, base: bytes, *, whole: bool) -> None:

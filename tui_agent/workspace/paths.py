@@ -27,6 +27,7 @@ from tui_agent.tools.registry import EXAMPLE_PATH
 
 _MAX_LINKS = 40
 _SYSTEM = frozenset({"proc", "dev", "sys"})  # their links lead to this process, its terminal, its memory
+_IN_REPOSITORY = ("HEAD", "commondir", "config", "objects", "refs")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -97,6 +98,13 @@ class Anchor:
             yield fd
         finally:
             os.close(fd)
+
+    def again(self, path: str, floors: tuple[str, ...] | None = None) -> Place:
+        """The place that was approved, if it still is the same place and no new reason to ask has come up."""
+        place = self.resolve(path or ".")
+        if place.path != path or (floors is not None and set(place.floors) - set(floors)):
+            raise ToolError(f"not done: {path} has changed since this was shown and is another file now", "refused")
+        return place
 
     @contextlib.contextmanager
     def open(self, place: Place) -> Iterator[tuple[int, os.stat_result]]:
@@ -220,13 +228,13 @@ class Anchor:
         return f" (similar: {', '.join(found)})" if found else ""
 
     def twin(self, place: Place) -> str | None:
-        """The entry beside a missing file whose name differs from it in case only."""
+        """The entry beside a missing file whose name is the same but for case, or for how its accents are written."""
         try:
             entries = os.listdir(self._at(place.parts[:-1]))
         except OSError:
             return None
         name = place.parts[-1]
-        return next((e for e in sorted(entries) if e != name and e.casefold() == name.casefold()), None)
+        return next((e for e in sorted(entries) if e != name and names.alike(e) == names.alike(name)), None)
 
 
 def _outside(raw: str) -> ToolError:
@@ -245,11 +253,12 @@ def _floors(parts: tuple[str, ...], asked: tuple[str, ...], info: os.stat_result
 
 
 def _bare(folder: str, entry: str) -> bool:
-    """Whether a folder has, or would have with `entry`, what makes git take it for a repository."""
-    have = {n for n in ("HEAD", "objects", "refs") if os.path.lexists(f"{folder}/{n}")}
-    folded = names.fold(entry)
-    have |= {n for n in ("HEAD", "objects", "refs") if n.casefold() == folded}
-    return len(have) == 3
+    """Whether a folder has, or would have with `entry`, what makes git take it for a repository, or for the body of one.
+
+    The objects of a repository may lie in another folder, which its `commondir` names; the configuration is there, too.
+    """
+    have = {n for n in _IN_REPOSITORY if os.path.lexists(f"{folder}/{n}") or n.casefold() == names.fold(entry)}
+    return have >= {"HEAD", "commondir"} or (have >= {"objects", "refs"} and bool(have & {"HEAD", "config"}))
 
 
 def _not_regular(named: str, info: os.stat_result) -> str:

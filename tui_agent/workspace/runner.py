@@ -20,31 +20,27 @@ import fcntl
 import os
 import re
 import secrets as random_source
-import signal
-import socket
 import stat
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsFloat
 
+from tui_agent.core.disk import is_file
 from tui_agent.workspace import git, supervisor
+from tui_agent.workspace.running import Interrupted
+from tui_agent.workspace.supervised import RUN_MARK, Supervised, decode
 
-RUN_MARK = "TUI_AGENT_RUN"
-"""Variable in the environment of every process of one command; its value is random and unique."""
+__all__ = ["RUN_MARK", "CommandResult", "child_environment", "for_program", "missing", "run", "why_not"]
 
 LIVE_INTERVAL = 0.05
 """Seconds between two calls of `emit`."""
 LIVE_PIECE = 8192
 """Most bytes of output in one call of `emit`; of more, the newest are shown."""
 
-_SETTLE_SECONDS = supervisor.STOP_SECONDS + 0.5
 _PIPE_BYTES = 1 << 20
 _READ_PAUSE = 0.005
-_LOADER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # our own interpreter may need them to start
 _FALLBACK_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 _PASSED = frozenset({"HOME", "PATH", "LANG", "TERM", "TMPDIR", "USER", "SHELL", "VIRTUAL_ENV", "NO_COLOR"})
@@ -63,19 +59,22 @@ class CommandResult:
     `output` is standard output and error as they came; of more than `max_output` bytes the head and the tail, with
     a line between them that counts what was left out. `duration` is in seconds. `error` is one sentence that says
     why it could not be started. `killed` holds the pids of processes it left that had to be ended. `sandbox` is the
-    kind that it ran in ("none": in none, "": nobody asked for one), `remarks` are sentences on what that did.
+    kind that it ran in ("none": in none, "": nobody asked for one), `remarks` are sentences on what that did,
+    `warnings` those that the person must see, too.
     """
 
     exit_code: int | None
     output: str
     duration: float
     timed_out: bool = False
+    interrupted: bool = False
     error: str | None = None
     signal: int | None = None
     killed: tuple[int, ...] = ()
     total_bytes: int = 0
     sandbox: str = ""
     remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 # ------------------------------------------------------------------ environment
@@ -112,12 +111,13 @@ def child_environment(
 
 
 def for_program(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """The variables with what this program needs besides: a git is disarmed."""
-    if not git.is_git(argv):
-        return dict(env)
-    # a git that lies in the folder itself (an environment, say) is the folder's, not the person's
-    entries = [e for e in env.get("PATH", _FALLBACK_PATH).split(os.pathsep) if not _is_inside(e, cwd)]
-    return {**env, **git.environment(argv, str(cwd)), "PATH": os.pathsep.join(entries) or _FALLBACK_PATH}
+    """The variables with those that disarm git, which any program may start; of PATH, git itself gets less."""
+    more = git.environment(argv, str(cwd))
+    if git.is_git(argv):
+        # a git that lies in the folder itself (an environment, say) is the folder's, not the person's
+        entries = [e for e in env.get("PATH", _FALLBACK_PATH).split(os.pathsep) if not _is_inside(e, cwd)]
+        more["PATH"] = os.pathsep.join(entries) or _FALLBACK_PATH
+    return {**env, **more}
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -177,12 +177,12 @@ class _Output:
         self._decoder.reset()
         return f"\n[{skipped:,} bytes not shown live]\n" + self._decoder.decode(_without_torn_start(data), final)
 
-    def text(self) -> str:
-        """Return the whole as text: head, a line that counts what is left out, tail."""
+    def text(self, errors: str = "replace") -> str:
+        """Return the whole as text: head, a line that counts what is left out, tail; `errors` as in `bytes.decode`."""
         tail = self._tail[max(0, len(self._tail) - self._tail_limit) :]
         left_out = self.total - len(self._head) - len(tail)
         if not left_out:
-            return (self._head + tail).decode(errors="replace")
+            return (self._head + tail).decode(errors=errors)
         head = codecs.getincrementaldecoder("utf-8")("replace").decode(self._head)  # a torn last character is dropped
         lines = self._lines - tail.count(b"\n")
         return f"{head}\n[{left_out:,} bytes left out, {lines:,} lines]\n" + _without_torn_start(tail).decode(
@@ -250,22 +250,25 @@ async def run(
     argv: Sequence[str],
     *,
     cwd: Path,
-    timeout: float,
+    timeout: SupportsFloat,
     emit: Callable[[str], None] | None = None,
     env: Mapping[str, str] | None = None,
     max_output: int = 1_000_000,
 ) -> CommandResult:
     """Run a program to its end or for at most `timeout` seconds, and end everything it started.
 
-    `emit` gets the output while it runs, at most 20 times a second and `LIVE_PIECE` bytes at a time. `env` is the
-    whole environment, by default what `child_environment` makes of the product's own. `max_output` is in bytes.
-    A cancellation is passed on when everything is gone, at the latest after 2.5 s.
+    `emit` gets the output while it runs, at most 20 times a second and `LIVE_PIECE` bytes at a time; as often the
+    `timeout` is read again, so it may be one that changes. With nobody to look at it, what is no UTF-8 in the output stays
+    as surrogates, so that the bytes are known. `env` is the whole environment, by default what
+    `child_environment` makes of the product's own. `max_output` is in bytes.
+    A cancellation is passed on when everything is gone, at the latest after 2.5 s, as `Interrupted`.
     """
     start = time.monotonic()
     output = _Output(max_output)
 
     def result(exit_code: int | None = None, **more: Any) -> CommandResult:
-        return CommandResult(exit_code, output.text(), time.monotonic() - start, total_bytes=output.total, **more)
+        text = output.text("replace" if emit else "surrogateescape")
+        return CommandResult(exit_code, text, time.monotonic() - start, total_bytes=output.total, **more)
 
     if not argv or not argv[0]:
         return result(error="The command is empty.")
@@ -273,170 +276,90 @@ async def run(
     environment = {**for_program(argv, cwd, child_environment(os.environ) if env is None else env), RUN_MARK: mark}
     try:
         request = supervisor.encode_request(argv, str(cwd), environment)
-        child = _Child(request, output, mark)
+        child, pipe = _started(request, mark, output)
     except ValueError as problem:
         return result(error=_sentence(argv[0], str(problem)))
     except OSError as problem:
         return result(error=f"No process can be started: {problem.strerror}.")
+    in_time, interrupted, report = True, False, ""
     try:
-        in_time = await child.follow(start + timeout, emit)
+        in_time = await _followed(child, output, start, timeout, emit)
+    except asyncio.CancelledError:
+        interrupted = True
     finally:
-        report = await child.end()
+        try:
+            report = await child.end()
+        except asyncio.CancelledError:
+            interrupted = True
+        finally:
+            pipe.close()
     if emit and (piece := output.take_live(final=True)):
         emit(piece)
+    if interrupted:
+        raise Interrupted(result(interrupted=True))
     match report.split():
         case ["failed", stage, number]:
-            return result(error=_why(argv[0], cwd, environment, stage, int(number)))
+            return result(error=why_not(argv[0], cwd, environment, stage, int(number)))
+        case words:
+            return result(**_ending(words, child.swept, in_time=in_time))
+
+
+def _ending(report: Sequence[str], swept: tuple[int, ...], *, in_time: bool) -> dict[str, Any]:
+    """What the words of a supervisor's report say of the end of a command: fields of a `CommandResult`."""
+    match report:
         case ["exit", status, *pids]:
-            code, by = _decode(status)
-            return result(code, signal=by, killed=tuple(map(int, pids)))
+            code, by = decode(status)
+            return {"exit_code": code, "signal": by, "killed": tuple(map(int, pids))}
         case ["stopped", status, *pids]:
-            error = "The command was ended from outside." if in_time else None
-            return result(timed_out=not in_time, error=error, signal=_decode(status)[1], killed=tuple(map(int, pids)))
+            error = "The command was ended from outside."
+            ended: dict[str, Any] = {"signal": decode(status)[1], "killed": tuple(map(int, pids))}
         case _:
-            error = "The process that watches the command was killed, and the command with it." if in_time else None
-            return result(timed_out=not in_time, error=error, killed=child.swept)
+            error = "The process that watches the command was killed, and the command with it."
+            ended = {"killed": swept}
+    return {**ended, "timed_out": not in_time, "error": error if in_time else None}
 
 
-class _Child:
-    """One supervisor with its command: a socket for request, stop and report, and the pipe of the output.
-
-    Raises `OSError` when no process can be made.
-    """
-
-    def __init__(self, request: bytes, output: _Output, mark: str) -> None:
-        self.swept: tuple[int, ...] = ()
-        self._output = output
-        self._mark = mark
-        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
-            self._control, control = socket.socketpair()
-            ours.enter_context(self._control)
-            theirs.enter_context(control)
-            source, sink = os.pipe()
-            ours.callback(os.close, source)
-            theirs.callback(os.close, sink)
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", supervisor.__file__],
-                stdin=control.fileno(),
-                stdout=sink,
-                stderr=sink,
-                cwd="/",
-                env={RUN_MARK: mark} | {name: os.environ[name] for name in _LOADER if name in os.environ},
-                start_new_session=True,
-            )
-            ours.pop_all()
-        self._control.setblocking(False)
-        self._pipe = _Pipe(source, output)
-        self._unsent = memoryview(request)
-        self._report = b""
-        self._loop = asyncio.get_running_loop()
-        self._ended = (
-            self._loop.create_future()
-        )  # not a task: the end of a loop cancels all tasks, and stops must outlive it
-        self._loop.add_writer(self._control, self._send)
-        self._loop.add_reader(self._control, self._receive)
-
-    def _send(self) -> None:
-        """Send the next part of the request; it may be longer than the socket's buffer."""
-        try:
-            self._unsent = self._unsent[self._control.send(self._unsent) :]
-        except BlockingIOError:
-            return
-        except ConnectionError:  # the supervisor is gone; the reader sees it too
-            self._unsent = self._unsent[:0]
-        if not self._unsent:
-            self._loop.remove_writer(self._control)
-
-    def _receive(self) -> None:
-        """Take the next part of the report; its end means that the supervisor has ended."""
-        try:
-            data = self._control.recv(65536)
-        except BlockingIOError:
-            return
-        except ConnectionError:
-            data = b""
-        self._report += data
-        if not data:
-            self._loop.remove_reader(self._control)
-            self._ended.set_result(None)
-
-    async def follow(self, deadline: float, emit: Callable[[str], None] | None) -> bool:
-        """Pass the output on until the command has ended; False when `deadline` (monotonic) came first."""
-        while not self._ended.done():
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return False
-            await asyncio.wait({self._ended}, timeout=min(left, LIVE_INTERVAL) if emit else left)
-            if emit and (piece := self._output.take_live()):
-                emit(piece)
-        return True
-
-    async def end(self) -> str:
-        """Stop what still runs and return the report, empty when there is none.
-
-        A cancellation that comes meanwhile does not shorten the stop; it is passed on afterwards.
-        """
-        deadline = time.monotonic() + _SETTLE_SECONDS
-        cancelled = False
-        if not self._ended.done():
-            self._loop.remove_writer(self._control)
-            with contextlib.suppress(OSError):  # the other end is gone
-                self._control.shutdown(socket.SHUT_WR)
-        while not self._ended.done() and (left := deadline - time.monotonic()) > 0:
-            try:
-                await asyncio.wait({self._ended}, timeout=left)
-            except asyncio.CancelledError:
-                cancelled = True
-        self._loop.remove_reader(self._control)
-        if not self._report:
-            self._process.kill()
-            self.swept = _sweep(self._mark)
-        self._pipe.close()
-        self._control.close()
-        self._process.wait()
-        if cancelled:
-            raise asyncio.CancelledError
-        return self._report.decode()
+def _started(request: bytes, mark: str, output: _Output) -> tuple[Supervised, _Pipe]:
+    """A supervisor with its command, and the pipe of the output. Raises `OSError` when no process can be made."""
+    source, sink = os.pipe()
+    try:
+        child = Supervised(request, mark, stdout=sink, stderr=sink)
+    except BaseException:
+        os.close(source)
+        raise
+    finally:
+        os.close(sink)
+    return child, _Pipe(source, output)
 
 
-def _decode(status: str) -> tuple[int | None, int | None]:
-    """Return exit code and signal of a wait status; both None when the command could not be ended."""
-    if status == "-":
-        return None, None
-    code = os.waitstatus_to_exitcode(int(status))
-    return (128 - code, -code) if code < 0 else (code, None)
-
-
-def _sweep(mark: str) -> tuple[int, ...]:
-    """Kill whatever carries the mark of a command, for when its supervisor cannot; returns the pids."""
-    needle = f"{RUN_MARK}={mark}".encode()
-    killed: set[int] = set()
-    quiet = 0
-    for _ in range(20):
-        before = len(killed)
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            with contextlib.suppress(OSError):  # ended meanwhile, or another user's
-                if needle in path.read_bytes().split(b"\0"):
-                    pid = int(path.parent.name)
-                    os.kill(pid, signal.SIGKILL)
-                    killed.add(pid)
-        quiet = quiet + 1 if len(killed) == before else 0
-        if quiet == 3:
-            break
-        time.sleep(0.005)  # one that forks or execs just now shows no environment for a moment
-    return tuple(sorted(killed))
+async def _followed(
+    child: Supervised,
+    output: _Output,
+    start: float,
+    timeout: SupportsFloat,
+    emit: Callable[[str], None] | None,
+) -> bool:
+    """Pass the output on until the command has ended; False when `timeout` seconds since `start` came first."""
+    while not child.ended.done():
+        left = start + float(timeout) - time.monotonic()
+        if left <= 0:
+            return False
+        await asyncio.wait({child.ended}, timeout=min(left, LIVE_INTERVAL) if emit else left)
+        if emit and (piece := output.take_live()):
+            emit(piece)
+    return True
 
 
 def missing(program: str, cwd: Path, env: Mapping[str, str]) -> str | None:
     """Why a program could not be started here, in one sentence, without starting it; None when it could."""
     places = [str(cwd)] if "/" in program else env.get("PATH", os.defpath).split(os.pathsep)
     found = [path for place in places if _file_type(path := Path(place, program)) is not None]
-    if any(path.is_file() and os.access(path, os.X_OK) for path in found):
+    if any(is_file(path) and os.access(path, os.X_OK) for path in found):
         return None
-    return _why(program, cwd, env, "exec", errno.EACCES if found else errno.ENOENT)
+    return why_not(program, cwd, env, "exec", errno.EACCES if found else errno.ENOENT)
 
 
-def _why(program: str, cwd: Path, env: Mapping[str, str], stage: str, number: int) -> str:
+def why_not(program: str, cwd: Path, env: Mapping[str, str], stage: str, number: int) -> str:
     """Say in one sentence why a program did not start."""
     if stage == "cwd":
         return f"The folder {str(cwd)!r} cannot be entered: {os.strerror(number)}."

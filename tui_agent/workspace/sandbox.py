@@ -2,36 +2,29 @@
 
 Three kinds, tried in this order by `detect`: `bwrap` covers all that is promised, `landlock` a part (see there),
 `none` nothing. A sandbox is data: `Sandbox.wrap` turns the words of a command into the words that run it confined,
-and `Sandbox.gaps` says in words what still gets through. No kind covers the protected names inside the workspace
-wholly (bwrap not those that do not exist yet, landlock none), so they are compared: `remember` before a command,
-`restore` after it.
+and `Sandbox.gaps` says in words what still gets through. What may not change inside the workspace: see `protected`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tui_agent.workspace import landlock
+from tui_agent.workspace.protected import mountable
 from tui_agent.workspace.runner import run
 
 Kind: TypeAlias = Literal["bwrap", "landlock", "none"]
-
-PROTECTED = (".git/config", ".git/hooks", ".git/info", ".tui_agent")
-"""What no command may change inside the workspace: it would run code, or widen rights, later."""
 
 COVERED = (Path("/tmp"), Path("/run"))  # noqa: S108 - the places themselves
 """Where bwrap shows a command only its own files."""
 
 _PROBE_SECONDS = 5.0
-_MAX_REMEMBERED = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +100,8 @@ def _bwrap_options(
         yield from ("--bind", folder, folder)
     if (workspace / ".git").is_dir():
         yield from ("--bind", str(workspace / ".git"), str(workspace / ".git"))  # a mount cannot be moved away
-    for path in (workspace / name for name in PROTECTED):
-        if path.exists():
-            yield from ("--ro-bind", str(path), str(path))
+    for path in mountable(workspace):
+        yield from ("--ro-bind", str(path), str(path))
     for path in hidden:
         if path.is_dir():
             yield from ("--tmpfs", str(path))
@@ -148,81 +140,3 @@ async def _problem(candidate: Sandbox) -> str:
     if result.exit_code == 0:
         return ""
     return result.error or result.output.strip() or f"exit code {result.exit_code}"
-
-
-# ------------------------------------------------------------------ protected files, before and after
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """One protected entry: its type and mode, and the bytes of a file or the target of a link."""
-
-    mode: int
-    content: bytes = b""
-
-
-Remembered: TypeAlias = Mapping[Path, _Entry]
-"""What stood at the protected names."""
-
-
-def remember(workspace: Path) -> Remembered:
-    """Return what stands at the protected names now.
-
-    Raises:
-        OSError: something there cannot be read, or is too much to hold (16 MB); then do not run unconfined.
-    """
-    found: dict[Path, _Entry] = {}
-    git = workspace / ".git"
-    names = PROTECTED if git.is_dir() and not git.is_symlink() else (".git", ".tui_agent")
-    todo = [workspace / name for name in names]
-    held = 0
-    while todo:
-        path = todo.pop()
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            mode = path.lstat().st_mode
-            if stat.S_ISREG(mode):
-                content = path.read_bytes()
-            elif stat.S_ISLNK(mode):
-                content = os.fsencode(path.readlink())
-            else:
-                content = b""
-                if stat.S_ISDIR(mode):
-                    todo += path.iterdir()
-            found[path] = _Entry(mode, content)
-            held += len(content)
-            if held > _MAX_REMEMBERED:
-                raise OSError(f"{path.parent} holds more than {_MAX_REMEMBERED:,} bytes")
-    return found
-
-
-def restore(workspace: Path, before: Remembered) -> tuple[str, ...]:
-    """Put the protected names back as they were; returns the paths that a command had changed, sorted.
-
-    Raises:
-        OSError: something cannot be put back; then the person must be told.
-    """
-    after = remember(workspace)
-    git = workspace / ".git"
-    if git in before and git not in after and git.is_dir():
-        raise OSError(f"{git} was a link or a file and is a folder now")
-    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-    for path in sorted(changed & after.keys(), reverse=True):  # children before their folder
-        old, new = before.get(path), after[path]
-        if old and stat.S_ISDIR(old.mode) and stat.S_ISDIR(new.mode):
-            continue
-        if stat.S_ISDIR(new.mode):
-            path.rmdir()
-        else:
-            path.unlink()
-    for path in sorted(changed & before.keys()):
-        entry = before[path]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if stat.S_ISLNK(entry.mode):
-            path.symlink_to(os.fsdecode(entry.content))
-            continue
-        if stat.S_ISDIR(entry.mode):
-            path.mkdir(exist_ok=True)
-        elif stat.S_ISREG(entry.mode):
-            path.write_bytes(entry.content)
-        path.chmod(stat.S_IMODE(entry.mode))
-    return tuple(str(path.relative_to(workspace)) for path in sorted(changed))

@@ -1,6 +1,6 @@
 """The small program between the product and each command: it starts one program and ends everything it left.
 
-It runs on its own (`python -I -S supervisor.py`), once per command, for four reasons:
+It runs on its own (`python -I -S supervisor.py [STDIN]`), once per command, for four reasons:
 
 * It is the *child subreaper*, so a process that leaves the group with `setsid` or a double fork becomes its
   child and is found and ended. Nothing else finds a daemon that also cleared its environment.
@@ -11,7 +11,7 @@ It runs on its own (`python -I -S supervisor.py`), once per command, for four re
 
 Standard input is a stream socket. In: one request (`encode_request`); the end of the stream, even as a half close,
 means *stop*. Out: one report (see `main`), then the end of the stream. Standard output and error are the
-command's. Stop is TERM to all descendants, KILL after `STOP_SECONDS`. Only light imports: they cost each command.
+command's; STDIN is the number of the descriptor that it reads from, without one it reads nothing. Stop is TERM to all descendants, KILL after `STOP_SECONDS`. Only light imports: they cost each command.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import contextlib
 import os
 import select
 import signal
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -31,6 +32,9 @@ LEFTOVER_SECONDS = 1.0
 """Between TERM and KILL for leftovers of a command that has ended by itself."""
 KILL_SECONDS = 0.3
 """How long to wait for the kernel after KILL."""
+
+NICENESS = 5
+"""How far commands give way to the screen, and to whatever else the person does."""
 
 _PROC = os.path.isdir("/proc/self")  # noqa: PTH112 - pathlib is a slow import
 _PR_SET_PDEATHSIG = 1
@@ -74,15 +78,20 @@ def _prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _become(argv: list[bytes], cwd: bytes, env: Mapping[bytes, bytes], parent: int, failure: int) -> None:
-    """Turn the forked process into the command; on failure write what failed and its errno, and exit."""
+def _become(
+    argv: list[bytes], cwd: bytes, env: Mapping[bytes, bytes], parent: int, failure: int, *, source: int | None
+) -> None:
+    """Turn the forked process into the command, which reads `source`; on failure write what failed and its errno, and exit."""
     stage = "start"
     try:
         os.setsid()
+        os.nice(NICENESS)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(127)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(os.open(os.devnull, os.O_RDONLY) if source is None else source, 0)
+        if source is not None:
+            os.close(source)
         signal.set_wakeup_fd(-1)
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)  # python and nohup leave some ignored, and that is inherited
@@ -97,8 +106,8 @@ def _become(argv: list[bytes], cwd: bytes, env: Mapping[bytes, bytes], parent: i
         os._exit(127)
 
 
-def _spawn(request: list[bytes]) -> tuple[int, bytes]:
-    """Start the command; returns its pid, and what failed or nothing."""
+def _spawn(request: list[bytes], source: int | None) -> tuple[int, bytes]:
+    """Start the command, which reads `source`; returns its pid, and what failed or nothing."""
     cwd, count, *rest = request
     argv, variables = rest[: int(count)], rest[int(count) :]
     env = dict(variable.split(b"=", 1) for variable in variables)
@@ -109,8 +118,10 @@ def _spawn(request: list[bytes]) -> tuple[int, bytes]:
     except OSError as error:  # the user's limit of processes
         return 0, f"start {error.errno}".encode()
     if not child:
-        _become(argv, cwd, env, parent, failure)
+        _become(argv, cwd, env, parent, failure, source=source)
     os.close(failure)
+    if source is not None:
+        os.close(source)
     null = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):  # the pipe belongs to the command alone
         os.dup2(null, descriptor)
@@ -134,6 +145,12 @@ def _descendants() -> set[int]:
         found.update(fresh)
         todo += fresh
     return found
+
+
+def _name_of(pid: int) -> bytes:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", "rb") as name:  # noqa: PTH123 - as above
+        return name.read().rstrip(b"\n")
+    return b""
 
 
 class _Family:
@@ -177,8 +194,13 @@ class _Family:
             self.gone = True
 
     def terminate(self) -> None:
-        """Ask all to end; a stopped job is woken to hear it."""
+        """Ask all to end; a stopped job is woken to hear it.
+
+        bubblewrap itself is not asked: it would die at once, and the kernel would kill what it holds without a word.
+        """
         family = _descendants() if _PROC else set()
+        if family > {self.child} and _name_of(self.child) == b"bwrap":
+            family.remove(self.child)
         for number in (signal.SIGTERM, signal.SIGCONT):
             if _PROC:
                 self._signal(family, number)
@@ -240,7 +262,7 @@ def main() -> None:
     if poll.poll(0):
         return  # stopped before it began
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    child, failure = _spawn(request)
+    child, failure = _spawn(request, int(sys.argv[1]) if sys.argv[1:] else None)
     report = b"failed " + failure if failure else _supervise(child, wake)
     with contextlib.suppress(OSError):  # nobody is left to read it
         os.write(0, report)

@@ -107,7 +107,7 @@ def run_agent(task: str, generate: Any, workspace: Any, limits: Any = None, on_e
         repeats = {"max_identical": limits.max_identical_actions + 1, "repeat_window": 1}
         bounds = endings.Limits(limits.max_steps + 1, limits.max_invalid_actions, limits.max_context_chars, **repeats)
         given = loop.Agent(model, _Tools(workspace), limits=bounds, system=system["content"], dialect=_Dialect())
-        async for event in loop.run(task, replace(given, warn_repeats=False)):
+        async for event in loop.run(task, replace(given, warn_repeats=False, forgives=False)):
             if isinstance(event, events.ToolDone):
                 call = event.call
                 tell(ToolAction(call.name, dict(call.arguments)) if call.arguments is not None else None, event.text)

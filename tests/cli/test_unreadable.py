@@ -1,0 +1,101 @@
+"""Folders that the person may not enter: each is a sentence, and what can go on goes on."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Result, Shell
+from tests.cli.server import Text, serving
+from tui_agent.ui.themes import own
+
+_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
+
+
+def without_privilege() -> None:
+    """In the child: permissions count for root, too."""
+    if os.geteuid() == 0:
+        libc = ctypes.CDLL(None, use_errno=True)
+        for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
+            assert libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0
+
+
+def run(shell: Shell, *words: str) -> Result:
+    done = subprocess.run(
+        [sys.executable, "-m", "tui_agent", *words],
+        cwd=shell.work,
+        env=shell.environment({"PATH": f"{shell.base / 'locked'}:{os.environ['PATH']}", "EDITOR": "true"}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+        start_new_session=True,
+        preexec_fn=without_privilege,
+    )
+    return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@contextmanager
+def locked(*folders: Path) -> Iterator[None]:
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0)
+    try:
+        yield
+    finally:
+        for folder in folders:
+            folder.chmod(0o700)
+
+
+def test_a_task_goes_on_without_what_was_kept(shell: Shell) -> None:
+    with serving(Text("ok")) as server:
+        shell.use(server.url)
+        with locked(shell.data, shell.work / ".agents", shell.base / "locked"):
+            done = run(shell, "-p", "hi")
+    assert (done.code, done.out) == (0, "ok\n"), done.err
+    assert f"tui-agent: {shell.data}/trust.toml cannot be used (Permission denied); nothing is trusted" in done.err
+    assert "tui-agent: session not saved: Permission denied" in done.err
+
+
+def test_a_task_in_a_folder_that_cannot_be_entered(shell: Shell) -> None:
+    with serving(Text("ok")) as server:
+        shell.use(server.url)
+        with locked(shell.work):
+            done = run(shell, "-p", "hi")
+    assert (done.code, done.out) == (0, "ok\n"), done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("paths",), 0, "data "),
+        (("sessions",), 1, "cannot be read: Permission denied"),
+        (("--continue", "-p", "hi"), 1, "cannot be read: Permission denied"),
+        (("trust",), 1, "trust.toml cannot be used (Permission denied)"),
+        (("purge", "--dry-run"), 0, "would remove"),
+        (("config", "check"), 5, "config.toml: cannot be read: Permission denied"),
+        (("config", "edit"), 5, "config.toml could not be made: Permission denied"),
+        (("keys", "ui.help"), 0, "F1"),
+        (("doctor", "--offline"), 1, "cannot be written to: no session and no answer is kept"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_command_says_it(shell: Shell, words: tuple[str, ...], code: int, says: str) -> None:
+    with locked(shell.data, shell.config_file.parent, shell.base / "locked"):
+        done = run(shell, *words)
+    assert done.code == code, done.err
+    assert says in done.out + done.err
+    assert not shell.state.exists(), "no report of a crash"
+
+
+def test_themes_that_cannot_be_listed_are_named(tmp_path: Path) -> None:
+    assert own(tmp_path / "none") == ([], [])
+    (tmp_path / "themes").touch()
+    assert own(tmp_path / "themes") == ([], [f"{tmp_path / 'themes'}: Not a directory"])

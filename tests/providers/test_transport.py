@@ -1,0 +1,219 @@
+"""What may go wrong on the way to a server, whom TLS trusts, and which way is taken."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.providers.conftest import (
+    KEY,
+    TLS,
+    Peer,
+    error_of,
+    link,
+    profile,
+    run,
+    text_of,
+)
+from tui_agent.core.profile import Timeouts
+from tui_agent.providers import connection
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+async def test_failures_of_the_connection_are_one_sentence() -> None:
+    async def plain(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(plain, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        closed = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        once = {"options": {"retries": 0}}
+        refused = error_of(await run(profile(closed, **once)))
+    assert (refused.kind, refused.retryable) == ("network", True)
+    assert refused.message == f"{closed} refuses connections: is the server running?"
+    no_tls = error_of(await run(profile(f"https://127.0.0.1:{port}", **once)))
+    server.close()
+    assert (no_tls.kind, no_tls.retryable) == ("network", False)
+    assert "really https" in no_tls.message
+    bad_ca = error_of(await run(profile("https://127.0.0.1:9", options={"ca_file": "/nowhere.pem"})))
+    assert bad_ca.kind == "bad_request"
+    assert "ca_file" in bad_ca.message
+
+
+def raised(error: Exception, cause: BaseException) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+def test_every_failure_of_the_transport_is_one_sentence() -> None:
+    """What httpx says may hold headers, so nothing of it is repeated; a group of causes is looked into."""
+    import httpx
+
+    refused = ExceptionGroup("all", [OSError("x"), ConnectionRefusedError(f"Bearer {KEY}")])
+    cases = [
+        (raised(httpx.ConnectError(KEY), socket.gaierror(-2, KEY)), "cannot be resolved", True),
+        (raised(httpx.ConnectError(KEY), refused), "refuses connections: is the server running? Start it: serve", True),
+        (raised(httpx.ConnectError(KEY), ssl.SSLError(1, KEY)), "is it really https", False),
+        (httpx.ConnectTimeout(KEY), "cannot connect to", True),
+        (httpx.ReadTimeout(KEY), "does not answer in time", True),
+        (httpx.ProxyError(KEY), "the proxy refused", False),
+        (httpx.DecodingError(KEY), "damaged compressed body", True),
+        (httpx.RemoteProtocolError(KEY), "closed the connection", True),
+        (httpx.ReadError(KEY), "closed the connection", True),
+        (httpx.TooManyRedirects(KEY), "could not be sent (TooManyRedirects)", False),
+    ]
+    for error, said, retryable in cases:
+        told = connection.transport_error(error, f"http://me:{KEY}@host:1/v1?key={KEY}", "serve")
+        assert said in told.message
+        assert told.retryable is retryable
+        assert KEY not in told.message
+
+
+def test_a_proxy_that_fails_is_named_and_not_the_server() -> None:
+    import httpx
+
+    proxy = f"http://me:{KEY}@proxy:3128"
+    down = raised(httpx.ConnectError(KEY), ConnectionRefusedError(KEY))
+    lost = raised(httpx.ConnectError(KEY), socket.gaierror(-2, KEY))
+    cases: list[tuple[Exception, str]] = [
+        (down, "the proxy http://proxy:3128 refuses connections: is it running?"),
+        (lost, "the name of the proxy http://proxy:3128 cannot be resolved"),
+        (httpx.ConnectTimeout(KEY), "cannot connect to the proxy http://proxy:3128"),
+        (
+            httpx.ProxyError(f"407 {KEY}"),
+            "the proxy http://proxy:3128 refused the connection (HTTP 407): it wants another user and password",
+        ),
+        (httpx.ProxyError("403 Forbidden"), "the proxy http://proxy:3128 refused the connection (HTTP 403)"),
+    ]
+    for error, said in cases:
+        assert connection.transport_error(error, "https://host/v1", "serve", proxy).message == said
+
+
+async def test_an_own_authority_is_trusted_when_it_is_named(loopback: Any, tmp_path: Path) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.answer()
+
+    server = await loopback(script, tls=True)
+    named = {"ca_file": str(TLS / "authority.pem")}
+    assert text_of(await run(profile(server.url, options=named))) == "ok"
+    unknown = error_of(await run(profile(server.url)))
+    assert (unknown.kind, unknown.retryable) == ("network", False)
+    assert unknown.message.startswith(f"{server.url.removesuffix('/v1')} is not trusted: ")
+    assert "set ca_file" in unknown.message
+    elsewhere = error_of(await run(profile(server.url.replace("127.0.0.1", "localhost"), options=named)))
+    assert "is not trusted" in elsewhere.message  # the certificate is for another name
+    empty = tmp_path / "empty.pem"
+    empty.write_text("nothing\n")
+    assert "ca_file" in error_of(await run(profile(server.url, options={"ca_file": str(empty)}))).message
+    assert len(server.peers) == 1
+
+
+async def test_an_authority_of_the_environment_counts(loopback: Any) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.answer()
+
+    server = await loopback(script, tls=True)
+    code = (
+        "import asyncio, sys; from tui_agent.providers import verify; from tui_agent.core.profile import Profile; "
+        "asyncio.run(verify(Profile('p', endpoint=sys.argv[1], model='m'), env={}))"
+    )
+    for file, code_of in ((str(TLS / "authority.pem"), 0), ("/nowhere.pem", 1)):
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", code, server.url), env={"SSL_CERT_FILE": file}, cwd=ROOT, stderr=subprocess.DEVNULL
+        )
+        assert await child.wait() == code_of
+
+
+async def test_an_authority_of_requests_bundle_counts_and_a_wrong_one_is_named(loopback: Any, tmp_path: Path) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.answer()
+
+    server = await loopback(script, tls=True)
+    used = profile(server.url, options={"retries": 0})
+    folder = tmp_path / "authorities"
+    folder.mkdir()
+    (folder / "a3ae9c3b.0").write_text((TLS / "authority.pem").read_text())  # named by the hash of its subject
+    for bundle in (TLS / "authority.pem", folder):
+        env = {"SOME_KEY": KEY, "REQUESTS_CA_BUNDLE": str(bundle)}
+        assert text_of(await run(used, link(env=env))) == "ok"
+    for wrong in (tmp_path / "missing.pem", Path("/dev/null")):
+        error = error_of(await run(used, link(env={"SOME_KEY": KEY, "REQUESTS_CA_BUNDLE": str(wrong)})))
+        assert (error.kind, error.message) == (
+            "bad_request",
+            "REQUESTS_CA_BUNDLE cannot be read, or holds no certificates",
+        )
+    plain = profile(server.url.replace("https", "http"), options={"retries": 0})
+    unread = error_of(await run(plain, link(env={"SOME_KEY": KEY, "REQUESTS_CA_BUNDLE": "/nowhere"})))
+    assert "REQUESTS_CA_BUNDLE" not in unread.message
+    assert len(server.peers) == 2
+
+
+async def test_loopback_never_goes_through_a_proxy(loopback: Any, monkeypatch: Any) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.answer()
+
+    async def proxy_script(peer: Peer) -> None:
+        await peer.answer(502, b"")
+
+    server, proxy = await loopback(script), await loopback(proxy_script)
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+    for options in ({}, {"trust_env": True}, {"proxy": f"http://127.0.0.1:{proxy.port}"}):
+        assert text_of(await run(profile(server.url, options=options))) == "ok"
+    assert proxy.peers == []
+
+
+async def test_a_proxy_is_used_only_when_the_profile_says_so(loopback: Any, monkeypatch: Any) -> None:
+    async def proxy_script(peer: Peer) -> None:
+        await peer.answer()
+
+    proxy = await loopback(proxy_script)
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    away = {"api_key_env": None, "timeouts": Timeouts(connect=0.2)}
+    silent = await run(profile("http://192.0.2.1/v1", options={"retries": 0}, **away))
+    assert error_of(silent).kind == "network"
+    assert proxy.peers == []
+    for options in ({"trust_env": True}, {"proxy": f"http://127.0.0.1:{proxy.port}"}):
+        assert text_of(await run(profile("http://192.0.2.1/v1", options=options, **away))) == "ok"
+    assert [peer.path for peer in proxy.peers] == ["http://192.0.2.1/v1/chat/completions"] * 2
+
+
+async def test_no_certificates_are_loaded_for_http(loopback: Any, monkeypatch: Any) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.answer()
+
+    def never(*_: Any, **__: Any) -> None:
+        pytest.fail("certificates were loaded")
+
+    monkeypatch.setattr(ssl, "create_default_context", never)
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", never)
+    server = await loopback(script)
+    assert text_of(await run(profile(server.url))) == "ok"
+
+
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import tui_agent.providers.openai_chat, tui_agent.providers.anthropic, tui_agent.providers.ollama", "httpx"),
+        ("from tui_agent.providers import connection as c; c.load_httpx()", "rich"),
+        ("from tui_agent.providers import connection as c; c.load_httpx()", "click"),
+        ("import tui_agent.core.reply", "asyncio"),
+    ],
+)
+def test_imports_stay_light(statement: str, absent: str) -> None:
+    code = f"import sys; {statement}; sys.exit({absent!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

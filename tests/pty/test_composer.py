@@ -1,0 +1,192 @@
+"""The composer in a real terminal: the cursor for an input method, completion, and what outlives the program."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pty.server import StallingServer
+from tests.pty.terminal import CTRL_C, ENTER, ESC, TAB, Home, Terminal, kinds, say
+
+UP, CTRL_R, CTRL_G, CTRL_W, CTRL_Y = b"\x1b[A", b"\x12", b"\x07", b"\x17", b"\x19"
+
+
+def users(home: Home) -> list[str]:
+    """The messages that were sent, of all sessions."""
+    return [str(event["text"]) for log in home.logs() for event in log if event["type"] == "user"]
+
+
+def draft_row(t: Terminal) -> int:
+    return max(row for row, line in enumerate(t.text.splitlines()) if line.startswith("›"))
+
+
+def test_the_terminals_own_cursor_stands_behind_the_draft_while_the_answer_streams(home: Home) -> None:
+    """There an input method shows its candidates; a wide character is two cells."""
+    with StallingServer(drip="word ") as server:
+        home.serve(server.url)
+        with Terminal(home, size=(60, 20)) as t:
+            t.ready().task()
+            t.wait_for("word word word")
+            t.send("日本語 é")
+            t.wait_for("› 日本語 é")
+            drawn = len(t.raw)
+            for _ in range(12):
+                t.pump(0.1)
+                place = (t.screen.cursor.y, t.screen.cursor.x)
+                assert place == (draft_row(t), 2 + 6 + 1 + 1)
+            assert len(t.raw) > drawn, "the answer went on meanwhile"
+            t.send(b"\x7f\x7f\x7f")
+            t.until(lambda: t.screen.cursor.x == 2 + 4, "one key takes one visible character")
+
+
+def test_the_terminals_own_cursor_comes_back_when_a_list_closes(home: Home) -> None:
+    home.script(say("done"))
+    with Terminal(home, size=(80, 24)) as t:
+        t.ready().task("first")
+        t.wait_for("done")
+        t.ready().keys("dra")
+        t.send(CTRL_R)
+        t.wait_for("Search what was sent before")
+        t.keys("fir")
+        field = next(row for row, line in enumerate(t.text.splitlines()) if "› fir" in line)
+        t.until(lambda: t.screen.cursor.y == field, "not in the field")
+        t.send(ESC)
+        t.wait_gone("Search what was sent before")
+        t.until(lambda: (t.screen.cursor.y, t.screen.cursor.x) == (draft_row(t), 2 + 3), "not behind the draft")
+
+
+def test_tab_completes_enter_runs_escape_only_closes(home: Home) -> None:
+    home.script(say("done"))
+    (home.project / "src").mkdir()
+    (home.project / "src" / "parser.py").write_text("")
+    with Terminal(home, size=(80, 24)) as t:
+        t.ready().keys("/he")
+        t.wait_for("› /help", "Tab fills  Enter runs")
+        t.send(ESC)
+        t.wait_gone("Tab fills")
+        assert t.text.splitlines()[draft_row(t)] == "› /he"
+        t.send(TAB)
+        t.wait_for("Tab fills")
+        t.send(TAB)
+        t.until(lambda: t.text.splitlines()[draft_row(t)] == "› /help", "not filled")
+        t.send(ENTER)
+        t.wait_for("Keys and commands", "Esc back")
+        t.send(ESC)
+        t.wait_gone("Esc back")
+        t.keys("fix @prs")
+        t.wait_for("› src/parser.py")
+        t.send(TAB)
+        t.wait_for("› fix @src/parser.py")
+        t.keys(":3-9")
+        t.pump(0.2)
+        t.send(ENTER)
+        t.until(lambda: users(home) != [], "not sent")
+    assert users(home) == ["fix @src/parser.py:3-9"]
+
+
+def test_a_paste_without_brackets_is_no_command_even_when_it_reads_like_one(home: Home) -> None:
+    home.script(say("done"))
+    with Terminal(home) as t:
+        t.ready().send("/help me with this\r/quit\r")
+        t.wait_for("/help me with this", "/quit")
+        t.pump(0.3)
+        assert t.process.poll() is None
+        assert "Keys and commands" not in t.text
+        assert users(home) == []
+
+
+def test_the_history_outlives_a_kill_and_is_searched(home: Home) -> None:
+    home.script(say("one"), say("two"))
+    with Terminal(home) as t:
+        t.ready().task("explain the lexer")
+        t.wait_for("one")
+        t.ready().task("write the docs")
+        t.wait_for("two")
+        t.process.send_signal(signal.SIGKILL)
+        t.ended()
+    home.script(say("three"))
+    with Terminal(home) as t:
+        t.ready().keys("draft")
+        t.send(UP)
+        t.wait_for("› write the docs")
+        t.send(UP)
+        t.wait_for("› explain the lexer")
+        t.send(b"\x1b[B")
+        t.wait_for("› write the docs")
+        t.send(b"\x1b[B")
+        t.wait_for("› draft")
+        t.send(CTRL_R)
+        t.wait_for("Search what was sent before")
+        t.keys("lex")
+        t.wait_for("1 of 2")
+        t.send(ENTER)
+        t.wait_gone("Search what was sent before")
+        t.wait_for("› explain the lexer")
+        t.pump(0.2)  # an Enter right behind another key is text that was pasted
+        t.send(ENTER)
+        t.wait_for("three")
+        t.wait_for("› draft")
+    assert users(home)[-1] == "explain the lexer"
+
+
+def test_kill_and_yank(home: Home) -> None:
+    home.script(say("done"))
+    with Terminal(home) as t:
+        t.ready().keys("one two three")
+        t.send(CTRL_W)
+        t.send(CTRL_W)
+        t.until(lambda: t.text.splitlines()[draft_row(t)] == "› one", "not cut")
+        t.send(CTRL_Y)
+        t.wait_for("› one two three")
+
+
+def test_a_message_that_waits_is_sent_now(home: Home) -> None:
+    with StallingServer() as server:
+        home.serve(server.url)
+        with Terminal(home) as t:
+            t.ready().task("begin")
+            t.wait_for("thinking aloud")
+            t.task("then this")
+            t.wait_for("queued 1  next  then this")
+            t.send(b"\x18")
+            t.send("l")
+            t.wait_for("Send now")
+            t.send(b"\x1b[B")  # the first is to hand it to the running turn
+            t.send(ENTER)
+            t.wait_for("all is well")
+            assert server.closed.wait(5)
+    assert kinds(home.log()).count("run_ended") == 2
+    assert users(home) == ["begin", "then this"]
+
+
+@pytest.mark.parametrize(
+    ("body", "draft"),
+    [
+        ("text = open(path).read(); open(path, 'w').write(text.upper() + '\\nmore\\n')", "DRAFT"),
+        ("sys.exit(3)", "draft"),
+        ("import time; time.sleep(60)", "draft"),
+    ],
+    ids=["edited", "failed", "Ctrl+C in it"],
+)
+def test_the_editor_has_the_terminal_and_gives_it_back(home: Home, body: str, draft: str) -> None:
+    program = Path(home.base / "editor")
+    program.write_text(f"#!{sys.executable}\nimport os, sys\nprint('EDITOR HERE')\npath = sys.argv[-1]\n{body}\n")
+    program.chmod(0o755)
+    home.script(say("done"))
+    with Terminal(home, env={"EDITOR": str(program)}) as t:
+        t.ready().keys("draft")
+        t.send(CTRL_G)
+        t.until(lambda: b"EDITOR HERE" in t.raw, "no editor")
+        if "sleep" in body:
+            t.pump(0.2)
+            t.send(CTRL_C)
+        t.wait_for(f"› {draft}", "F2 commands")
+        if draft == "draft":
+            t.wait_for("was taken from it")
+        else:
+            t.wait_for("more")
+        t.keys("!")
+        t.wait_for("!")

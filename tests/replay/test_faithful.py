@@ -1,0 +1,128 @@
+"""Sessions of every kind play as they were recorded: what the person made of a question, each protocol, what was offered."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes import Person
+from tests.test_modes import play as play_session
+from tests.test_modes import terms
+from tui_agent import playback
+from tui_agent.config import Settings
+from tui_agent.core import events as ev
+from tui_agent.core.profile import Profile
+from tui_agent.core.types import ApprovalRequest, Author, Decision, Model, Request, WriteBytes
+from tui_agent.modes import MODES
+from tui_agent.providers.scripted import scripted
+from tui_agent.session import Session
+from tui_agent.trust import TrustStore
+
+LINES = "".join(f"line {number}\n" for number in range(30))
+CHANGED = LINES.replace("line 2\n", "TWO\n").replace("line 25\n", "25\n")
+START = {"a.txt": LINES, "b.txt": "total = 1\n"}
+
+
+def native(name: str, /, **arguments: Any) -> dict[str, Any]:
+    return {"calls": [{"name": name, "arguments": arguments}]}
+
+
+def typed(name: str, /, **arguments: Any) -> dict[str, Any]:
+    return {"text": json.dumps({"tool": name, **arguments})}
+
+
+def say(text: str) -> dict[str, Any]:
+    return {"text": text}
+
+
+READ = native("read_file", path="a.txt")
+
+
+class Taker(Person):
+    """Takes the first hunk of a change only."""
+
+    async def __call__(self, batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
+        return tuple(Decision(r.id, "yes", chosen=frozenset({0})) for r in batch)
+
+
+class Editor(Person):
+    """Makes something else of every new text."""
+
+    async def __call__(self, batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
+        return tuple(Decision(r.id, "yes", "better", instead=mine(r)) for r in batch)
+
+
+def mine(request: ApprovalRequest) -> ApprovalRequest:
+    assert isinstance(request.effect, WriteBytes)
+    effect = replace(request.effect, new=(request.effect.new or b"") + b"mine\n")
+    return replace(request, id=f"{request.id}-mine", effect=effect, summary=f"{request.summary} mine")
+
+
+SED = native("run_command", argv=["sed", "-i", "s/line 1/one/", "a.txt"])
+LONG = native("read_output", name="0123456789abcdef")
+SESSIONS: dict[str, tuple[str, list[Any], Person]] = {
+    "some hunks": ("native", [READ, native("write_file", path="a.txt", content=CHANGED), say("Done.")], Taker()),
+    "edited by the person": ("native", [READ, native("write_file", path="n.txt", content="x\n"), say("Done.")], Editor()),
+    "not verified by a command": ("native", [READ, SED, say("Done."), say("Really."), say("It is."), say("So.")], Person()),
+    "natively and not otherwise": ("native", [say('{"name": "list_files", "arguments": {}}'), say("Done.")], Person()),
+    "wrong natively again and again": ("native", [native("read_file")] * 2 + [READ, say("Done.")], Person()),
+    "an output natively": ("native", [LONG, say("Done.")], Person()),
+    "an output as text": ("auto", [say(json.dumps(LONG["calls"][0])), say('{"final": "x"}')], Person()),
+    "no tool in JSON": ("json", [typed("fly"), typed("run_shell", script="ls"), say('{"final": "x"}')], Person()),
+    "an output in JSON": ("json", [typed("read_output", name="0123456789abcdef"), say('{"final": "x"}')], Person()),
+    "verbs": ("verbs", [say("READ a.txt"), say("PATCH a.txt\nOLD\nline 3\nNEW\n3\nEND"), say("DONE x")], Person()),
+    "not read": ("native", [native("write_file", path="b.txt", content="x\n"), READ,
+                            native("write_file", path="a.txt", content=CHANGED), say("Done.")], Person()),
+}  # fmt: skip
+
+
+async def record(tmp_path: Path, protocol: str, replies: list[Any], person: Person, mode: str = "ask") -> Session:
+    left = iter(replies)
+
+    async def stream(request: Request):
+        async for delta in scripted([next(left, say("Enough."))] * (len(request.messages) + 1)).stream(request):
+            yield delta
+
+    (tmp_path / "work").mkdir()
+    for path, text in START.items():
+        (tmp_path / "work" / path).write_text(text)
+    checks = {str((tmp_path / "work").resolve()): ("true",)}
+    made = Session(terms(tmp_path, settings=Settings(checks=checks, sandbox="none")), person)
+    made.use(
+        Model(Author("scripted", "s", "s"), stream), Profile("p", "scripted", "scripted", model="m", protocol=protocol)
+    )  # type: ignore[arg-type]
+    await play_session(made, "change total in sums.py")
+    made.enter(MODES[mode])
+    await play_session(made, "and now?")
+    assert isinstance(made.events[-1], ev.RunEnded)
+    return made
+
+
+def replayed(made: Session, tmp_path: Path, *, execute: bool) -> tuple[int, str]:
+    trust = TrustStore(tmp_path / "trust.toml")
+    trust.answer(made.root, trusted=True)
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(out):
+        code = playback.replay(made.folder / "log.jsonl", Settings(sandbox="none"), trust, execute=execute)
+    return code, out.getvalue()
+
+
+@pytest.mark.parametrize("execute", [False, True], ids=["recorded", "executed"])
+@pytest.mark.parametrize("name", SESSIONS)
+def test_it_plays_as_it_was_recorded(tmp_path: Path, name: str, execute: bool) -> None:
+    made = asyncio.run(record(tmp_path, *SESSIONS[name]))
+    code, said = replayed(made, tmp_path, execute=execute)
+    assert code == 0, said
+
+
+def test_what_a_mode_did_not_offer_is_not_offered_then_either(tmp_path: Path) -> None:
+    wish = say('{"name": "delete_file", "arguments": {"path": "a.txt"}}')
+    made = asyncio.run(record(tmp_path, "auto", [READ, say("Done."), wish, say("No.")], Person(), "read"))
+    assert not any(isinstance(event, ev.ProtocolChosen) for event in made.events)
+    assert replayed(made, tmp_path, execute=False)[0] == 0

@@ -1,0 +1,89 @@
+"""What a command that needs no question names on the disk: links are followed, and secrets ask."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+
+import pytest
+
+from tui_agent.core import policy
+
+
+@pytest.fixture
+def repository(desk):
+    """A folder with a secret file, a link that leads outside and something there."""
+    desk.put("r.md", "r\n")
+    desk.put("src/a.py", "x = 1\n")
+    desk.put(".gitignore", ".env\n")
+    for words in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm x"):
+        subprocess.run(["git", *words.split()], cwd=desk.root, check=True)
+    desk.put(".env", "SECRET=hunter2\n")
+    desk.put("../out.txt", "OUTSIDE\n")
+    (desk.root / "up").symlink_to("..")
+    (desk.root / "near").symlink_to("src")
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("git diff HEAD:r.md .env", "tracked or not"),
+        ("git diff HEAD:r.md -- .env", "tracked or not"),
+        ("git diff HEAD:r.md r.md", "tracked or not"),
+        ("git diff HEAD:r.md up/out.txt", "tracked or not"),
+        ("git diff .env", "secret"),
+        ("git diff -- src/../.env", "outside"),
+        ("git diff -- -x .env", "secret"),
+        ("git diff HEAD:.env HEAD:r.md", "secret"),
+        ("git diff HEAD:deep/id_rsa", "secret"),
+        ("git diff up/out.txt r.md", "outside"),
+        ("git status -- up/out.txt", "outside"),
+        ("ls up", "outside"),
+        ("ls -la -- up/", "outside"),
+        ("pytest up/test_x.py::test", "outside"),
+    ],
+)
+def test_what_leads_outside_or_is_secret_asks(command, why, repository):
+    repository.answer = "no"
+    outcome = repository.call("run_command", argv=command.split())
+    assert outcome.status == "refused"
+    assert len(repository.asked) == 1
+    told = asyncio.run(repository.workspace.explain(command))
+    assert told.permission == "ask"
+    if "/../" not in command:  # that one is refused by its text already
+        assert told.rule.startswith("floor: ")
+        assert why in told.rule
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git diff",
+        "git diff HEAD r.md",
+        "git diff HEAD:r.md HEAD:src/a.py",
+        "git diff -- src",
+        "git status -- r.md",
+        "ls near",
+        "ls -la .env",
+        "ls -- src",
+    ],
+)
+def test_what_stays_inside_does_not_ask(command, repository):
+    assert repository.call("run_command", argv=command.split()).status == "applied"
+    assert repository.asked == []
+
+
+def test_outside_of_a_repository_git_compares_files_only_after_a_question(desk):
+    desk.put("a/.env", "SECRET=hunter2\n")
+    desk.put("b/x", "x\n")
+    desk.answer = "no"
+    assert desk.call("run_command", argv=["git", "diff", "a", "b"]).status == "refused"
+    assert len(desk.asked) == 1
+
+
+def test_a_row_that_allows_all_still_asks(make_desk):
+    desk = make_desk(permissions=policy.Policy(dict.fromkeys(policy.ROWS, "allow")))
+    (desk.root / "up").symlink_to("..")
+    desk.answer = "no"
+    assert desk.call("run_command", argv=["ls", "up"]).status == "refused"

@@ -1,0 +1,319 @@
+"""How one request reaches its server: address, headers and key of a call, the client that carries it, and what may go wrong.
+
+httpx is imported on first use. A client has no TLS context for http, no proxies unless the profile says so, and follows
+no redirects; it is kept for the next request while somebody keeps the network. What httpx raises becomes one sentence
+here, and no text that leaves holds a key.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import socket
+import ssl
+import sys
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlunsplit
+
+from tui_agent import __version__
+from tui_agent.core.address import is_server, parts_of
+from tui_agent.core.disk import is_folder
+from tui_agent.core.profile import Profile
+from tui_agent.core.types import ConfigError, ProviderError
+from tui_agent.providers import errors
+from tui_agent.providers.keys import check_header, is_loopback, own_secrets, read_key
+from tui_agent.providers.network import Network, origin
+from tui_agent.providers.wire import Wire, WireFault
+
+PIECE = 1 << 16
+"""Bytes that are unpacked at once."""
+KEPT = 60.0
+"""Seconds that an unused connection is kept; servers close them after 5 to 400."""
+BUNDLE = "REQUESTS_CA_BUNDLE"
+"""The variable that names further authorities, a file or a folder; SSL_CERT_FILE and SSL_CERT_DIR are OpenSSL's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, ready to be sent. `secrets` are the texts that no error may show, beside those of `network`.
+
+    `bundle`: a file or folder with further certificate authorities that the environment names.
+    """
+
+    profile: Profile
+    url: str
+    headers: Mapping[str, str]
+    secrets: tuple[str, ...]
+    network: Network
+    bundle: str = ""
+
+    @property
+    def proxy(self) -> str | None:
+        """The proxy that the profile names, where there is one in between."""
+        return None if is_loopback(self.url) else self.profile.options.get("proxy")
+
+
+# ------------------------------------------------------------------ what is sent to whom
+
+
+async def prepare(wire: Wire, profile: Profile, env: Mapping[str, str], network: Network) -> Call:
+    """Address, headers and key of a call. Raises `WireFault` when one of them cannot be used."""
+    try:
+        url = endpoint_url(profile, wire.path)
+        network.permit(url)
+    except ConfigError as error:
+        raise WireFault(ProviderError("bad_request", str(error))) from None
+    try:
+        key = await read_key(profile, env)
+    except ConfigError as error:
+        raise WireFault(ProviderError("auth", str(error))) from None
+    headers = {
+        "content-type": "application/json",
+        "accept": "text/event-stream, application/json",
+        "accept-encoding": "identity",
+        "user-agent": f"tui-agent/{__version__}",
+        **wire.headers(key),
+        **{name.lower(): value for name, value in profile.headers.items()},
+    }
+    try:
+        for name, value in headers.items():
+            check_header(name, value)
+    except ConfigError as error:
+        raise WireFault(ProviderError("bad_request", str(error))) from None
+    own = [key, *own_secrets(profile, env)]
+    network.secrets.add(*own)
+    hidden = [*own, *(value for value in profile.headers.values() if len(value) >= 8)]
+    return Call(profile, url, headers, tuple(secret for secret in hidden if secret), network, env.get(BUNDLE, ""))
+
+
+def endpoint_url(profile: Profile, path: str) -> str:
+    """The profile's endpoint with the wire's path, whatever part of it the endpoint already has.
+
+    Raises:
+        ConfigError: the endpoint is missing or is no http(s) address.
+    """
+    where = f"profile {profile.name!r}"
+    if not profile.endpoint:
+        raise ConfigError(f"{where} has no endpoint: set endpoint to the base URL of the server")
+    parts = parts_of(profile.endpoint)
+    if parts is None or not is_server(profile.endpoint):
+        raise ConfigError(f"{where}: endpoint must be an http:// or https:// address")
+    base = parts.path.rstrip("/")
+    steps = path.split("/")[1:]
+    present = next((n for n in range(len(steps), 0, -1) if base.endswith("/" + "/".join(steps[:n]))), 0)
+    full = "/".join([base, *steps[present:]])
+    return urlunsplit((parts.scheme, parts.netloc, full, parts.query, ""))
+
+
+# ------------------------------------------------------------------ the client
+
+
+def load_httpx() -> Any:
+    """The httpx module, without the command-line tool it imports when rich and click are installed (a third of its cost)."""
+    if "httpx" not in sys.modules:
+        sys.modules["httpx._main"] = None  # type: ignore[assignment]
+        try:
+            importlib.import_module("httpx")
+        finally:
+            del sys.modules["httpx._main"]
+    return sys.modules["httpx"]
+
+
+@asynccontextmanager
+async def client(call: Call) -> AsyncIterator[Any]:
+    """The client for a call: the settings of the profile are the only ones that count.
+
+    One that was opened with the same settings is used again while the network keeps clients.
+    """
+    times, options = call.profile.timeouts, call.profile.options
+    proxy = call.proxy
+    for address in filter(None, (call.url, proxy)):
+        call.network.record(address)
+    trust_env = not is_loopback(call.url) and options.get("trust_env") is True
+    opened_with = (origin(call.url), proxy, trust_env, options.get("ca_file"), call.bundle, times.connect, times.idle)
+    kept = call.network.clients
+    found = None if kept is None else kept.get(opened_with)
+    if found is None:
+        found = _open(call, proxy, trust_env=trust_env)
+        if kept is None:
+            async with found:
+                yield found
+            return
+        kept[opened_with] = found
+    yield found
+
+
+def _open(call: Call, proxy: str | None, *, trust_env: bool) -> Any:
+    httpx = load_httpx()
+    times = call.profile.timeouts
+    try:
+        return httpx.AsyncClient(
+            verify=tls(call.url, call.profile.options.get("ca_file"), call.bundle),
+            trust_env=trust_env,
+            proxy=proxy,
+            follow_redirects=False,
+            event_hooks={"response": [_keep_location]},
+            timeout=httpx.Timeout(connect=times.connect, read=None, write=times.idle, pool=None),
+            limits=httpx.Limits(keepalive_expiry=KEPT),
+        )
+    except UnusableBundleError as error:
+        raise WireFault(transport_error(error, call.url)) from None
+    except (ValueError, httpx.InvalidURL):
+        raise WireFault(ProviderError("bad_request", "proxy is no http:// or https:// address")) from None
+
+
+async def _keep_location(response: Any) -> None:
+    """Put where a redirect leads out of httpx's sight: it would read the address, and fail when that is none."""
+    response.extensions["location"] = response.headers.pop("location", "")
+
+
+class UnusableBundleError(OSError):
+    """Certificate authorities that cannot be loaded; the text names whose setting it is."""
+
+
+def tls(url: str, ca_file: str | None, bundle: str = "") -> ssl.SSLContext:
+    """Trust settings for https. For http a context that trusts nobody: it costs nothing and is never used.
+
+    Raises:
+        UnusableBundleError: `ca_file`, or the `bundle` that the environment names, holds no certificates.
+    """
+    if not url.startswith("https:"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return _trust(ca_file, bundle)
+
+
+@functools.lru_cache(maxsize=8)
+def _trust(ca_file: str | None, bundle: str) -> ssl.SSLContext:
+    """The system's certificates, those of certifi where the system has none, and those of a file and of a bundle."""
+    context = ssl.create_default_context()
+    paths = ssl.get_default_verify_paths()
+    if not (paths.cafile or paths.capath):
+        context.load_verify_locations(importlib.import_module("certifi").where())
+    for name, place in (("ca_file", ca_file), (BUNDLE, bundle)):
+        if place:
+            try:
+                folder = is_folder(place)
+                context.load_verify_locations(**{"capath" if folder else "cafile": place})
+            except OSError:
+                raise UnusableBundleError(f"{name} cannot be read, or holds no certificates") from None
+    return context
+
+
+# ------------------------------------------------------------------ the body of an answer
+
+
+async def unpacked(response: Any) -> AsyncGenerator[bytes, None]:
+    """The bytes of a body as they come. A small one that unpacks to gigabytes never does so at once, as in httpx.
+
+    Raises what httpx raises.
+    """
+    inflate = inflating(response.headers.get("content-encoding", ""))
+    async with aclosing(response.aiter_raw()) as chunks:
+        async for data in chunks:
+            if inflate is None:
+                yield data
+                continue
+            for piece in inflate(data):
+                yield piece
+
+
+def inflating(encoding: str) -> Callable[[bytes], Iterator[bytes]] | None:
+    """What unpacks a body of this encoding; None when it comes as it is. Nobody was offered any."""
+    if encoding.strip().lower() not in {"gzip", "x-gzip", "deflate"}:
+        return None
+    packed = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+
+    def inflate(data: bytes) -> Iterator[bytes]:
+        try:
+            while True:
+                piece = packed.decompress(data, PIECE)
+                yield piece
+                if len(piece) < PIECE:  # all that came is unpacked
+                    return
+                data = packed.unconsumed_tail
+        except zlib.error:
+            raise load_httpx().DecodingError("") from None
+
+    return inflate
+
+
+# ------------------------------------------------------------------ what went wrong
+
+
+def told(error: ProviderError, call: Call) -> ProviderError:
+    """The error as the person is told it: without secrets, a refused key with where it came from."""
+    error = errors.redacted(error, call.secrets)
+    error = replace(error, message=call.network.secrets.hide(error.message))
+    if error.kind != "auth":
+        return error
+    profile = call.profile
+    if profile.api_key_cmd:
+        source = "the key comes from api_key_cmd"
+    elif profile.api_key_env:
+        source = f"the key comes from {profile.api_key_env}"
+    else:
+        source = "no key was sent: set api_key_env"
+    return replace(error, message=f"{error.message} ({source} of profile {profile.name!r})")
+
+
+def transport_error(error: Exception, url: str, start: str = "", proxy: str | None = None) -> ProviderError:
+    """One sentence for an exception of httpx; its own text may hold headers and is never used.
+
+    `start` is the command that starts the server. With a `proxy` nobody else is connected to.
+    """
+    hint = f" Start it: {start}" if start and not proxy else ""
+    httpx = load_httpx()
+    where = origin(url)
+    next_hop = f"the proxy {origin(proxy)}" if proxy else where
+    causes = list(_causes(error))
+    if isinstance(error, UnusableBundleError):
+        return ProviderError("bad_request", str(error))
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+        reason = next(c.verify_message for c in causes if isinstance(c, ssl.SSLCertVerificationError))
+        return ProviderError(
+            "network", f"{where} is not trusted: {reason} (set ca_file, or SSL_CERT_FILE, to your own authority)"
+        )
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return ProviderError("network", f"TLS with {where} failed: is it really https?")
+    if any(isinstance(cause, socket.gaierror) for cause in causes):
+        return ProviderError("network", f"the name of {next_hop} cannot be resolved", retryable=True)
+    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+        return ProviderError(
+            "network",
+            f"{next_hop} refuses connections: is {'it' if proxy else 'the server'} running?{hint}",
+            retryable=True,
+        )
+    if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
+        return ProviderError("network", f"cannot connect to {next_hop}", retryable=True)
+    if isinstance(error, httpx.TimeoutException):
+        return ProviderError("network", f"{where} does not answer in time", retryable=True)
+    if isinstance(error, httpx.ProxyError):
+        status = re.match(r"\d{3}\b", str(error))  # all of its text that is no header
+        why = ": it wants another user and password" if status and status[0] == "407" else ""
+        code = f" (HTTP {status[0]})" if status else ""
+        return ProviderError("network", f"{next_hop if proxy else 'the proxy'} refused the connection{code}{why}")
+    if isinstance(error, httpx.DecodingError):
+        return ProviderError("protocol", f"{where} sent a damaged compressed body", retryable=True)
+    if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
+        return ProviderError("network", f"{where} closed the connection", retryable=True)
+    return ProviderError("protocol", f"the request to {where} could not be sent ({type(error).__name__})")
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """The exceptions behind an exception, groups opened."""
+    found: list[BaseException] = []
+    todo: list[BaseException | None] = [error]
+    while todo and len(found) < 50:
+        cause = todo.pop()
+        if cause is None or cause in found:
+            continue
+        found.append(cause)
+        todo.extend([cause.__cause__, cause.__context__])
+        if isinstance(cause, BaseExceptionGroup):
+            todo.extend(cause.exceptions)
+    return found

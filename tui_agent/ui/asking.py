@@ -1,0 +1,93 @@
+"""Puts the agent's questions to the person: the dialog, and what the main screen shows and does meanwhile."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from textual import events
+
+from tui_agent.core.patterns import AlwaysRule
+from tui_agent.core.types import ApprovalRequest, Decision
+from tui_agent.permissions import Scope
+from tui_agent.ui.approval import ask_on_screen
+from tui_agent.ui.composer import Composer
+from tui_agent.ui.field import Field
+from tui_agent.ui.late_modal import Outside
+from tui_agent.ui.reviewing import edit_first, open_pager
+from tui_agent.ui.rights import words
+
+if TYPE_CHECKING:
+    from tui_agent.ui.main import MainScreen
+
+
+class Asking:
+    """The questions of one main screen; `hints` are what works in the dialog now, empty without one."""
+
+    def __init__(self, main: MainScreen) -> None:
+        self._main = main
+        self.hints: tuple[str, ...] = ()
+
+    async def ask(self, batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
+        """Put a batch of questions to the person."""
+        main = self._main
+        session = main.conversation.session if main.conversation else None
+        check = session.check() if session else None
+        known: dict[str, Any] = {}
+        if session is not None:
+            known = {"fresh": session.workspace.fresh, "keep": self._keep, "allowed": session.workspace.allowed}
+        self._mark(True)
+        main.attention.call(f"[!] {main.header.folder} - {batch[0].summary}" if batch else "")
+        try:
+            return await ask_on_screen(
+                main.app,
+                batch,
+                outside=self.outside(),
+                after=shlex.join(check.argv) if check else "",
+                looks=main.looks,
+                edit=partial(edit_first, main.app, main.conversation),
+                page=partial(open_pager, main.app, main.conversation),
+                **known,
+            )
+        finally:
+            self._tell(())
+            main.drafts.beside("question", "")
+            main.attention.answered()
+            self._mark(False)
+
+    def _keep(self, rule: AlwaysRule, scope: Scope) -> None:
+        """Keep a rule and say so; raises `AgentError` when that is not possible."""
+        if (talk := self._main.conversation) is not None:
+            talk.session.rules.add(rule.pattern, scope)
+            talk.note(words(rule, scope))
+
+    def _mark(self, question: bool) -> None:
+        self._main.show_header(replace(self._main.header, question=question))
+
+    def outside(self) -> Outside:
+        """What a question needs from this screen: where to write what is not an answer, the footer."""
+        composer, app = self._main.composer, self._main.app
+
+        def writing() -> Composer | Field:
+            """Where the person was writing when the question came over it."""
+            below = app.screen_stack[-2].focused if len(app.screen_stack) > 1 else None
+            return below if isinstance(below, Field) else composer
+
+        def feed_key(event: events.Key) -> None:
+            writing().feed_key(event)
+
+        return Outside(
+            feed_key,
+            lambda event: writing().feed_paste(event.text),
+            self._tell,
+            keys=self._main.keys,
+            keep=self._main.add_notes,
+            beside=partial(self._main.drafts.beside, "question"),
+            free_rows=lambda tight: composer.size.height + (2 if tight else 3),
+        )
+
+    def _tell(self, hints: tuple[str, ...]) -> None:
+        self.hints = hints
+        self._main.refresh_footer()

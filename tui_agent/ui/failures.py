@@ -1,0 +1,96 @@
+"""A failed model call, for the person: what failed, what to do next, by which keys; and everything that is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tui_agent.core.address import shown
+from tui_agent.core.profile import Profile
+from tui_agent.core.types import ProviderError, RetryTick
+from tui_agent.ui.actions import ACTIONS
+
+TITLES = {
+    "auth": "The key was not accepted",
+    "rate_limit": "Rate limit",
+    "context_length": "Too long for the model's window",
+    "server": "The server failed",
+    "network": "No connection",
+    "protocol": "The answer could not be read",
+    "bad_request": "The request was not accepted",
+}
+
+NEXT = {
+    "auth": "Set the key and start again, or /provider for another; a key of api_key_cmd is read anew by /retry",
+    "context_length": "Leave something out with /context, choose a model with a larger window with /model, or begin anew with /new",
+    "rate_limit": "Wait and /retry, or choose another with /provider",
+    "bad_request": "Choose another model or server with /provider",
+}
+
+NO_CREDIT = "Waiting does not help: top up the account, or choose another with /provider"
+NO_ACCESS = "Choose another model or server with /provider, or the key of an account that may use this one"
+UNPAID, FORBIDDEN = 402, 403
+
+CARD: Mapping[str, str] = {
+    "card.retry": "agent.retry",
+    "card.provider": "provider.switch",
+    "card.config": "config.show",
+    "card.details": "failure.details",
+}
+"""What each key of the card does; they count while the transcript has the focus and the failure is the newest thing."""
+
+MENDING: Mapping[str, str] = {"card.retry": "config.reload", "card.config": "config.edit"}
+"""What the keys of the card do while the configuration cannot be used and nothing else has failed."""
+MENDING_KEYS = ("{card.config} opens it", "{card.retry} reads it again", "{leader pane.next} comes to this card")
+"""The same in words, by their actions."""
+
+WAITING_KEYS = ("{card.retry} now", "{card.provider} provider", "{ui.back} stop")
+"""The keys of the card while the next try is waited for, by their actions."""
+BAR = 16
+"""Cells of the bar that fills while the next try is waited for."""
+
+KEYS = tuple(f"{{{action.id}}} {action.hint}" for action in ACTIONS if action.id in CARD)
+"""The keys of the card of a failure, by their actions."""
+
+
+def words(error: ProviderError, profile: str = "") -> tuple[str, str, str]:
+    """(what failed at which profile, why, what to do next)."""
+    status = f" ({error.status})" if error.status else ""
+    where = f" at {profile}" if profile else ""
+    title = TITLES[error.kind] + where + status
+    if error.kind == "auth" and not error.status:
+        title = f"No key for {profile}" if profile else "No usable key"
+    elif error.kind == "auth" and error.status == FORBIDDEN:
+        return f"Access was refused{where}{status}", error.message, NO_ACCESS
+    if error.status == UNPAID or (error.kind == "rate_limit" and not error.retryable):
+        return f"No credit left{where}{status}", error.message, NO_CREDIT
+    return title, error.message, NEXT.get(error.kind, "/retry, or choose another with /provider")
+
+
+def next_try(tick: RetryTick) -> str:
+    """Which try comes next, of how many: "try 2 of 6"."""
+    return f"try {tick.attempt + 1}" + (f" of {tick.tries}" if tick.tries else "")
+
+
+def countdown(tick: RetryTick, profile: str = "") -> tuple[str, str, str]:
+    """The card of a wait for the next try: what failed and which try comes, why, and how much of the wait is over."""
+    title, cause, _ = words(tick.error, profile)
+    over = round(BAR * (1 - tick.seconds / tick.whole)) if tick.whole > 0 else 0
+    bar = "█" * over + "░" * (BAR - over)
+    return f"{title}: {next_try(tick)}", cause, f"Next try in {tick.seconds:.0f} s  {bar}  your message is kept"
+
+
+def details(error: ProviderError, profile: Profile | None) -> str:
+    """Everything that is known of a failure, one fact a line; unknown stays unsaid."""
+    key = f"the variable {profile.api_key_env}" if profile and profile.api_key_env else ""
+    facts = {
+        "kind": error.kind.replace("_", " "),
+        "status": str(error.status or ""),
+        "said": error.message,
+        "may heal": "yes, it was tried again" if error.retryable else "no, so it was not tried again",
+        "wait asked for": f"{error.retry_after:g} s" if error.retry_after is not None else "",
+        "profile": f"{profile.name}, type {profile.type}" if profile else "",
+        "model": (profile.model or "") if profile else "",
+        "endpoint": shown(profile.endpoint or "") if profile else "",
+        "key": "the output of api_key_cmd" if profile and profile.api_key_cmd else key,
+    }
+    return "\n".join(f"{name}: {fact}" for name, fact in facts.items() if fact)

@@ -1,0 +1,64 @@
+"""The lists of actions: what can be chosen, every key by its place, and what Ctrl+X waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tui_agent.ui.actions import BY_ID, SCOPES
+from tui_agent.ui.leader import Leader
+from tui_agent.ui.palette import Palette, PaletteItem
+
+if TYPE_CHECKING:
+    from tui_agent.ui.app import AgentApp
+    from tui_agent.ui.main import Handler
+
+
+class Menus:
+    """The handlers of these actions."""
+
+    def __init__(self, app: AgentApp) -> None:
+        self._app = app
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """By the id of their action."""
+        return {
+            "ui.palette": self.palette,
+            **dict.fromkeys(("ui.help", "transcript.help", "files.help"), self.help),
+            "ui.leader": self.leader,
+        }
+
+    def palette(self, _: str) -> None:
+        """All actions that can be chosen, with their keys."""
+        items = [
+            PaletteItem(a.id, a.title, self._app.keys.keys(a) or a.slash or "")
+            for a in self._app.keys.actions
+            if a.listed and a.scope == "app" and (a.id != "agent.stop" or self._app.main.working)
+        ]
+        self._app.push_screen(Palette(items, title="Commands"), self._app.on_choice(self._app.main.act))
+
+    def help(self, about: str) -> None:
+        """Every action by where its keys count, one or some of them when it is said which."""
+        items = [
+            PaletteItem(
+                a.id,
+                a.title,
+                "   ".join(filter(None, (a.slash, self._app.keys.keys(a)))),
+                SCOPES[a.scope],
+                enabled=a.id in self._app.main.handlers,
+                note="" if a.id in self._app.main.handlers else f"its key counts {SCOPES[a.scope]}",
+            )
+            for a in sorted(self._app.keys.actions, key=lambda a: list(SCOPES).index(a.scope))
+        ]
+        query = BY_ID[about].title if about in BY_ID else about
+        self._app.push_screen(
+            Palette(items, title="Keys and commands", query=query), self._app.on_choice(self._app.main.act)
+        )
+
+    def leader(self, _: str) -> None:
+        """Wait for the key behind Ctrl+X; under the card of a failure its letter for details means that."""
+        talk = self._app.main.conversation
+        failed = talk is not None and (talk.failure is not None or talk.retrying)
+        instead = {BY_ID["card.details"].keys[0]: BY_ID["failure.details"]} if failed else {}
+        self._app.push_screen(Leader(self._app.keys, instead), self._app.on_choice(self._app.main.act))

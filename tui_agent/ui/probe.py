@@ -1,0 +1,57 @@
+"""What the terminal really sends: the bytes of each key, what the screen calls it, and what it would do."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+
+from textual import events
+from textual._xterm_parser import XTermParser
+
+from tui_agent.ui.keymap import Keymap
+from tui_agent.ui.terminal import patch_keys
+
+_ASK, _GIVE_BACK = b"\x1b[>1u", b"\x1b[<u"
+"""Kitty's keys, as the screen asks for them."""
+_ALONE = 0.1
+"""Seconds after which an Esc was the key itself."""
+
+
+def names(data: bytes) -> list[str]:
+    """The keys that the screen makes of what came in one piece."""
+    parser = XTermParser()
+    found = [*parser.feed(data.decode("utf-8", "replace")), *parser.feed("")]
+    return [event.key for event in found if isinstance(event, events.Key)]
+
+
+def lines(data: bytes, keys: Keymap) -> Iterator[str]:
+    """What is told of one piece: a line for each key."""
+    for key in names(data) or ["nothing that the screen knows"]:
+        action = next((a for a in keys.actions if a.scope in {"app", "composer"} and key in a.keys), None)
+        yield f"{data!r:<24} {key:<20} {f'{action.id}: {action.title}' if action else ''}".rstrip()
+
+
+def probe(keys: Keymap) -> None:
+    """Show each key that is pressed until Ctrl+C; the terminal is then as it was."""
+    patch_keys()
+    print("Press a key. Left is what the terminal sent, then its name for [keys], then what it does. Ctrl+C ends.")
+    sys.stdout.flush()
+    before = termios.tcgetattr(0)
+    try:
+        tty.setraw(0)
+        os.write(1, _ASK)
+        while True:
+            data = os.read(0, 1024)
+            if data == b"\x1b" and select.select([0], [], [], _ALONE)[0]:
+                data += os.read(0, 1024)
+            for line in lines(data, keys):
+                os.write(1, f"{line}\r\n".encode())
+            if not data or "ctrl+c" in names(data):
+                return
+    finally:
+        os.write(1, _GIVE_BACK)
+        termios.tcsetattr(0, termios.TCSADRAIN, before)

@@ -1,0 +1,85 @@
+"""One question of the approval dialog: its requests, a sheet for each one that was shown, and how much all of it is."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tui_agent.core.diff import same_hunks
+from tui_agent.core.types import Answer, ApprovalRequest, WriteBytes
+from tui_agent.ui.batch import Batch
+from tui_agent.ui.sheet import Means, Sheet
+from tui_agent.ui.totals import Totals
+from tui_agent.ui.wrap_view import WrapView
+
+
+class Question:
+    """`asked` are the requests and their answers, `totals` the sums of the changes as they stand now."""
+
+    def __init__(self, requests: tuple[ApprovalRequest, ...], means: Means) -> None:
+        self.asked = Batch(requests)
+        self.totals = Totals(requests)
+        self._looks, self._allowed = means.looks, means.allowed
+        self._sheets: dict[str, Sheet] = {}
+
+    @property
+    def sheet(self) -> Sheet:
+        """The sheet of the request that is being asked."""
+        request = self.asked.request
+        if request.id not in self._sheets:
+            self._sheets[request.id] = Sheet(request, self._looks)
+        return self._sheets[request.id]
+
+    @property
+    def unsent(self) -> str:
+        """The notes on lines that no answer of the person took along."""
+        sent = {given.request_id for given in self.asked.decisions if given.by == "key" and given.answer != "stop"}
+        asked = zip(self.asked.requests, self.asked.present, strict=True)
+        left = [self._sheets[now.id] for first, now in asked if first.id not in sent and now.id in self._sheets]
+        return "\n\n".join(filter(None, (sheet.words("") for sheet in left)))
+
+    @property
+    def written(self) -> str:
+        """The words of all answers so far, and the notes that no answer took along."""
+        return "\n\n".join(
+            filter(None, (*(given.reason for given in self.asked.decisions if given.by == "key"), self.unsent))
+        )
+
+    async def instead(self, effect: WriteBytes) -> WrapView:
+        """Another change of the file takes the place of the present one; gives the view that nobody sees any more.
+
+        Notes stay, and so does what was left out, where the same hunk is in the new change.
+        """
+        old = self.sheet
+        out = old.diff.left_out if old.diff is not None else frozenset()
+        same: dict[int, int] = {}
+        if old.diff is not None and out:
+            before = old.diff.base, old.diff.new
+            same = await asyncio.to_thread(same_hunks, before, (effect.base, effect.new))
+        del self._sheets[old.request.id]
+        self.asked.instead(effect)
+        sheet, self.totals = self.sheet, Totals(self.asked.present)
+        sheet.take_notes(old.notes)
+        if sheet.diff is not None:
+            sheet.diff.left_out = frozenset(same[number] for number in out if number in same)
+            if lost := len(out) - len(sheet.diff.left_out):
+                sheet.said = f"of what you left out, {lost} hunk{'s' * (lost != 1)} cannot be found again: choose anew"
+        return old.view
+
+    def decide(self, answer: Answer, reason: str) -> None:
+        """Answer the present request with what was written and chosen on its sheet.
+
+        What a rule allows by now is not asked any more, unless the person did something about it already.
+        """
+        sheet, asked = self.sheet, self.asked
+        others = [(asked.requests[n], asked.present[n]) for n in asked.open if n != asked.at]
+        allowed = {
+            request.id: rule
+            for request, now in others
+            if request is now and not self._touched(now) and (rule := self._allowed(now))
+        }
+        chosen = sheet.diff.chosen if sheet.diff is not None else None
+        asked.decide(answer, sheet.words(reason), chosen, allowed)
+
+    def _touched(self, request: ApprovalRequest) -> bool:
+        sheet = self._sheets.get(request.id)
+        return sheet is not None and (bool(sheet.notes.items) or (sheet.diff is not None and bool(sheet.diff.left_out)))

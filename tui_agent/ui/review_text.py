@@ -1,0 +1,161 @@
+"""The lines around the difference in the review pane: sums, list of files and notes, position, keys. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from tui_agent.core.display import label, plain
+from tui_agent.review import Base, Entry, Note
+from tui_agent.ui.actions import ACTIONS, key_name
+from tui_agent.ui.diff_view import DiffView
+from tui_agent.ui.keymap import USUAL, Keymap
+
+LIST_FROM = 100
+"""From this width on the list of files stands beside the difference."""
+LIST_WIDTH = 34
+NARROW = 60
+"""Below this width single letters stand for words."""
+
+AGAINST: dict[Base, str] = {
+    "session": "since the session began",
+    "turn": "since your last message",
+    "head": "against HEAD",
+}
+NOTING = "Enter keep   empty: no note   Esc drop"
+
+_OF_CHANGES = tuple(a.id for a in ACTIONS if a.scope == "review" and a.id != "review.apply")
+_OF_REFUSED = tuple(
+    f"review.{name}"
+    for name in [
+        "apply",
+        "mark",
+        "next",
+        "previous",
+        "next_file",
+        "previous_file",
+        "copy",
+        "pager",
+        "layout",
+        "wrap",
+        "help",
+        "back",
+    ]
+)
+_ONLY_APPLIED = {"review.apply", "review.mark"}
+"""What a refused change is for that fits no more."""
+
+
+def _hints(ids: Collection[str], own: Keymap) -> list[str]:
+    """Keys with their words, two of the same word together."""
+    actions = [action for each in ids if (action := own[each]).keys]
+    words = {"review.mark": "leave out"} if "review.apply" in ids else {}
+    pairs = [(words.get(action.id, action.hint), key_name(action.keys[0])) for action in actions]
+    return [f"{' '.join(key for _, key in some)} {hint}" for hint, some in groupby(pairs, key=itemgetter(0))]
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What changed in all: files and lines that were applied, and how many files were not.
+
+    `more`: still counting; `known`: the lines of any file could be counted.
+    """
+
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+    others: int = 0
+    more: bool = True
+    known: bool = False
+
+    def plus(self, entry: Entry) -> Sums:
+        """With one more file."""
+        if entry.proposed:
+            return replace(self, others=self.others + 1)
+        added, removed = self.added + entry.added, self.removed + entry.removed
+        return Sums(self.files + 1, added, removed, self.others, self.more, self.known or entry.known)
+
+
+def head(sums: Sums, base: Base, notes: int, width: int) -> Text:
+    """What changed in all, against what."""
+    more = "…" if sums.more else ""
+    lines = f" +{sums.added:,} -{sums.removed:,}{more}" if sums.known or not sums.files else ""
+    counts = f"{sums.files:,}{more} file{'s' * (sums.files != 1)}{lines}"
+    verb = "changed " if width >= NARROW and base != "head" else ""
+    text = Text(label(f"{counts}  {verb}{AGAINST[base]}", max(1, width - 2)), "bold", no_wrap=True, overflow="ellipsis")
+    if sums.others:
+        text.append(f"   {sums.others} not applied", "dim")
+    if notes:
+        text.append(f"   notes {notes}")
+    return text
+
+
+def file_list(entries: Sequence[Entry], at: int, notes: Sequence[Note], height: int) -> Text:
+    """The files around the one that is shown, as many as fit; the newest notes below them."""
+    below = min(len(notes), max(0, height // 3 - 1))
+    room = height - (below + 2 if below else 0)
+    text = Text(no_wrap=True, overflow="crop")
+    start = max(0, min(at - room // 2, len(entries) - room))
+    for number, entry in list(enumerate(entries[start : start + room], start)):
+        lead = "› " if number == at else "  "
+        style = "bold" if number == at else "dim" if entry.proposed else ""
+        counts = f"+{entry.added} -{entry.removed}" if entry.known else ""
+        name = label(entry.path, LIST_WIDTH - 7 - len(counts))
+        text.append(f"{lead}{entry.mark} {name}", style)
+        text.append(" " * (LIST_WIDTH - 6 - cell_len(name) - len(counts)) + counts + "\n", "dim")
+    if below:
+        text.append("\n  notes\n", "dim")
+        for note in notes[-below:]:
+            text.append(f"  {label(f'{note.path}:{note.line} {note.text}', LIST_WIDTH - 4)}\n")
+    return text
+
+
+def position(entry: Entry | None, at: int, sums: Sums, view: DiffView | None, width: int) -> Text:
+    """Path and position in the file that is shown."""
+    if entry is None:
+        return Text("Looking…" if sums.more else "Nothing was changed.", "dim")
+    count = sums.files + sums.others
+    text = Text()
+    narrow = width < NARROW
+    place = f"{'f' if narrow else 'file'} {at + 1}/{count}"
+    counts = ""
+    if view is not None:
+        counts = "" if narrow else f"   +{view.added:,} -{view.removed:,}"
+        place += f"  {'h' if narrow else 'hunk'} {view.hunk}/{len(view.hunks)}" if view.hunks else ""
+        if view.left_out:
+            place += f"   {len(view.left_out)} {'left out' if entry.proposed else 'marked'}"
+    named = view is not None and view.hunks and (not narrow or view.looks.sides != "auto")
+    layout = view.layout_words if view is not None and named else ""
+    room = width - len(place) - len(counts) - 8
+    if layout and cell_len(plain(entry.path)) + 3 + len(layout) <= room:
+        place, layout = f"{place}   {layout}", ""
+    name = label(entry.path, max(6, room))
+    text.append(f"{entry.mark} {name}", "bold")
+    text.append(f"{counts}   {place}")
+    if words := "; ".join(filter(None, (layout, plain(entry.words)))):
+        text.append(f"\n{words}", "dim")
+    return text
+
+
+def keys(entry: Entry | None, word: str, width: int, own: Keymap = USUAL) -> Text:
+    """The keys that work now, as many as fit, the way out in any case; or the word that stands in their place.
+
+    `own` are the keys of the person.
+    """
+    if word:
+        return Text(word, "bold")
+    ids = _OF_REFUSED if entry is not None and entry.proposed else _OF_CHANGES
+    if entry is not None and entry.proposed and entry.request is None:
+        ids = tuple(each for each in ids if each not in _ONLY_APPLIED)
+    named = _hints(ids, own)
+    last, line = "   ".join(named[-2:]), ""
+    for key in named[:-2]:
+        if len(line) + len(key) + 3 + len(last) > width - 2:
+            break
+        line += key + "   "
+    return Text(line + last, "dim", no_wrap=True, overflow="ellipsis")

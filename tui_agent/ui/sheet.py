@@ -1,0 +1,221 @@
+"""One request in the approval dialog: its view, its keys there, and what the person did with it short of answering."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from tui_agent.core.display import plain
+from tui_agent.core.patterns import AlwaysRule, always_rules
+from tui_agent.core.types import AgentError, ApprovalRequest, WriteBytes
+from tui_agent.permissions import Scope
+from tui_agent.review import Entry, Note, Notes
+from tui_agent.ui.diff_view import DiffView
+from tui_agent.ui.editor import EditorError
+from tui_agent.ui.looks import Looks
+from tui_agent.ui.noting import note_at
+from tui_agent.ui.subject import body, may_approve, subject
+from tui_agent.ui.wrap_view import WrapView
+
+_SCROLLS = {
+    "up": WrapView.scroll_up,
+    "down": WrapView.scroll_down,
+    "pageup": WrapView.scroll_page_up,
+    "pagedown": WrapView.scroll_page_down,
+    "home": WrapView.scroll_home,
+    "end": WrapView.scroll_end,
+}
+_HUNKS = {"right_square_bracket": 1, "left_square_bracket": -1}
+_LINES = {"down": 1, "up": -1}
+
+Fresh: TypeAlias = Callable[[ApprovalRequest], Awaitable[WriteBytes | str | None]]
+"""The change of a request on the file as it is now, or why there is none; None while the file is as it was shown."""
+
+Edit: TypeAlias = Callable[[str, bytes], Awaitable[bytes]]
+"""Lets the person edit the text of a path in an editor; raises `EditorError` when nothing comes of it."""
+
+Page: TypeAlias = Callable[[WrapView], Awaitable[None]]
+"""Shows all of a view in the person's pager; raises `EditorError` when it cannot."""
+
+Keep: TypeAlias = Callable[[AlwaysRule, Scope], None]
+"""Keeps a rule; raises `AgentError` when that is not possible."""
+
+
+async def _as_shown(_: ApprovalRequest) -> None:
+    """Nobody looks whether files changed meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What can be done with a question beside answering it; what is None cannot.
+
+    `after` names what runs after applying, `looks` how diffs look. `edit` opens an editor, `page` a pager, `fresh` looks
+    whether a file still is as it was shown, `keep` keeps a rule; `allowed` is the rule by which a request needs no answer
+    now, "" when it does.
+    """
+
+    after: str = ""
+    looks: Looks = field(default_factory=Looks)
+    edit: Edit | None = None
+    page: Page | None = None
+    fresh: Fresh = _as_shown
+    keep: Keep | None = None
+    allowed: Callable[[ApprovalRequest], str] = lambda _: ""
+
+
+class Sheet:
+    """A request on the screen. `again`: the first `y` with unseen lines was pressed. `said` is a word about the last key.
+
+    `fresh` is set when the file changed on disk since: the change on its present text, or why there is none.
+    `choosing` is the rule that would be kept, while `rules` are being shown.
+    """
+
+    def __init__(self, request: ApprovalRequest, looks: Looks) -> None:
+        """Show `request`."""
+        self.request = request
+        self.view = body(request.effect, looks)
+        self.subject = subject(request.effect)
+        self.again = False
+        self.said = ""
+        self.notes = Notes()
+        self.fresh: WriteBytes | str | None = None
+        self.choosing: AlwaysRule | None = None
+        self._looks = looks
+        self._rules = always_rules(request.policy)
+
+    @property
+    def diff(self) -> DiffView | None:
+        """The view, where it is one of a file's change."""
+        return self.view if isinstance(self.view, DiffView) else None
+
+    @property
+    def may_approve(self) -> bool:
+        """Whether `y` means yes: enough was seen, something is taken, and the file was as it is shown at the last look."""
+        return self.fresh is None and may_approve(self.view)
+
+    async def is_current(self, look: Fresh) -> bool:
+        """Look whether the file is as it was shown, and whether it was already at the last look.
+
+        What was built on another edit of the question is not on disk.
+        """
+        before, self.said = self.fresh, ""
+        if isinstance(self.request.effect, WriteBytes) and not self.request.depends_on:
+            self.fresh = await look(self.request)
+        if before is not None and self.fresh is None:
+            self.said = "the file is as it was shown again"
+        return before is None and self.fresh is None
+
+    @property
+    def rules(self) -> tuple[AlwaysRule, ...]:
+        """The rules that may be kept, the narrowest first: none for what was escaped, or not seen wholly."""
+        odd = self.view.warns - self.subject.expected
+        return () if odd or not self.may_approve or self.view.seen < self.view.total else self._rules
+
+    def choose_rule(self) -> None:
+        """Show the rules with the narrowest as the one to keep, or with the next one."""
+        rules = self.rules
+        at = rules.index(self.choosing) + 1 if self.choosing in rules else 0
+        self.choosing = rules[at % len(rules)] if rules else None
+
+    @property
+    def editable(self) -> tuple[str, bytes] | None:
+        """Path and text of what can be edited first."""
+        effect = self.request.effect
+        if not isinstance(effect, WriteBytes) or effect.new is None or b"\0" in effect.new:
+            return None
+        return effect.path, effect.new
+
+    @property
+    def about(self) -> Note | None:
+        """An empty note on the line with the cursor; None when no key put the cursor on a line that is in sight."""
+        effect, view = self.request.effect, self.diff
+        return note_at(view, effect.path) if view is not None and isinstance(effect, WriteBytes) else None
+
+    async def edited(self, edit: Edit) -> WriteBytes | None:
+        """What the person makes of the text in their editor, None when nothing came of it."""
+        effect = self.request.effect
+        if self.editable is None or not isinstance(effect, WriteBytes):
+            return None
+        path, text = self.editable
+        try:
+            new = await edit(path, text)
+        except EditorError as error:
+            self.said = plain(str(error))
+            return None
+        self.said = "the text was not changed" if new == text else ""
+        return replace(effect, new=new) if new != text else None
+
+    async def paged(self, page: Page) -> None:
+        """Let the person read all of it in their pager. Nothing counts as seen by that: nobody knows how far they read."""
+        self.said = ""
+        try:
+            await page(self.view)
+        except EditorError as error:
+            self.said = plain(str(error))
+
+    def keep(self, keep: Keep, scope: Scope) -> bool:
+        """Keep the chosen rule; False when that was not possible."""
+        rule, self.choosing = self.choosing, None
+        if rule is None:
+            return False
+        try:
+            keep(rule, scope)
+        except AgentError as error:
+            self.said = plain(str(error))
+            return False
+        return True
+
+    def note(self, note: Note) -> None:
+        """Keep a note on a line, or take it away; its line carries a mark."""
+        self.notes.put(note)
+        self.take_notes(self.notes)
+
+    def take_notes(self, notes: Notes) -> None:
+        """Show these notes."""
+        self.notes = notes
+        if self.diff is not None and (entry := self._entry) is not None:
+            self.diff.mark_noted(notes.places(entry))
+
+    @property
+    def _entry(self) -> Entry | None:
+        effect = self.request.effect
+        return Entry(effect.path, effect.base, effect.new) if isinstance(effect, WriteBytes) else None
+
+    def words(self, reason: str) -> str:
+        """What the model is told with the answer: the reason, then the notes."""
+        if (entry := self._entry) is None:
+            return reason
+        notes = self.notes.message((entry,))
+        return "\n\n".join(filter(None, (reason, notes)))
+
+    # -------------------------------------------------------------- keys of the view
+
+    def takes(self, key: str) -> bool:
+        """Whether a key does something in the view; Space only after a hunk key put a cursor on a hunk in sight."""
+        if key == "space":
+            return self.diff is not None and self.diff.cursor_hunk > 0
+        if key == "x":
+            return self.diff is not None and bool(self.diff.folds)
+        if key in {"m", "r"}:
+            return self.about is not None if key == "m" else isinstance(self.fresh, WriteBytes)
+        return key in _SCROLLS or (self.diff is not None and (key in _HUNKS or key in {"v", "w", "full_stop"}))
+
+    def press(self, key: str) -> None:
+        """Scroll, jump, choose, lay out; with a cursor in sight the arrows move it."""
+        view = self.diff
+        if view is not None and key in _LINES and view.cursor_line is not None:
+            view.step_cursor(_LINES[key])
+        elif key in _SCROLLS:
+            _SCROLLS[key](self.view, animate=False)
+        elif view is not None and key in _HUNKS:
+            view.jump(_HUNKS[key])
+        elif view is not None and key == "x":
+            view.fold()
+        elif view is not None and key == "space":
+            view.toggle()
+            self.again = False
+        elif view is not None:
+            self._looks.press(key)
+            view.lay_out()
+            view.redraw()
