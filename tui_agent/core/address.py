@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 HIDDEN = "[hidden]"
@@ -55,6 +56,7 @@ def root_of(address: str | None) -> str:
     return f"{parts.scheme}://{parts.netloc}" if parts else ""
 
 
+@lru_cache(64)  # asked for every message of every request
 def shown(address: str) -> str:
     """The address without user, password and the values of its query; any text may be given."""
     return _QUERY.sub(rf"\g<1>{HIDDEN}", _USER.sub(rf"\g<1>{HIDDEN}@", address))
