@@ -10,7 +10,10 @@ NEW := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 # one worker a core; more (WORKERS=4) are faster, and make the terminals of the tests wait for each other
 WORKERS ?= auto
 
-.PHONY: demo check lint types contracts test screenshots bench dist install uninstall clean
+# how many times as many examples `make fuzz` draws as the gate
+FUZZ ?= 10
+
+.PHONY: demo check lint types contracts test fuzz screenshots bench dist install uninstall clean
 
 # a ~ that make was given is not the shell's to replace
 PREFIX ?= $(HOME)/.local
@@ -37,6 +40,10 @@ contracts: $(VENV)/.dev
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+# the property tests alone, with other examples each time; what is found is kept in .hypothesis and tried first
+fuzz: $(VENV)/.dev
+	TUI_AGENT_FUZZ=$(FUZZ) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m hypothesis --timeout=0 -o session_timeout=0
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python screenshots/draw.py

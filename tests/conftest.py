@@ -6,8 +6,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from hypothesis import settings
-
+from tests import examples
 from tests.fakes import Person
 from tui_agent.config import Settings, Web
 from tui_agent.core.profile import Profile
@@ -16,8 +15,7 @@ from tui_agent.paths import Paths
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Session, Terms
 
-settings.register_profile("untimed", deadline=None)  # a busy machine is no fault of the product
-settings.load_profile("untimed")
+examples.prepare()
 
 # Under nohup SIGHUP is ignored, in the background of a script SIGINT and SIGQUIT, and every program that a test starts would inherit that.
 for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):

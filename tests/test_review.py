@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.test_undo import Desk
 from tui_agent import review
 from tui_agent.core import events as ev
@@ -150,7 +151,7 @@ def test_without_all_is_the_base_and_without_none_is_now(base, now, data):
     assert len(diff(base, without(entry, some), 0).hunks) <= len(diff(base, now, 0).hunks)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.sets(st.integers(1, 3), min_size=1))
 def test_taking_back_in_two_steps_is_taking_back_at_once(hunks):
     with tempfile.TemporaryDirectory() as folder:

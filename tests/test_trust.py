@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 import tomli_w
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.checks import Answered
 from tui_agent.core.types import AgentError
 from tui_agent.trust import TrustStore, may_be_trusted, not_in_force
@@ -184,7 +185,7 @@ KEYS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(KEYS, VALUES, max_size=4))
 def test_any_values_can_be_looked_at(tmp_path: Path, table: dict) -> None:
     def toml(value: object) -> object:

@@ -7,9 +7,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.endings import StopReason
@@ -212,7 +213,7 @@ ACTS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(ACTS, st.integers(1, 4), st.integers(1, 4))
 def test_undo_and_redo_are_exact_for_any_session(acts: list, first: int, second: int) -> None:
     with tempfile.TemporaryDirectory() as base:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.core.diff import Hunk, apply_hunks, compare, diff, is_binary, mixed_endings, same_hunks, unified
 from tui_agent.core.matching import GAP_LINES
 
@@ -30,7 +31,7 @@ def test_all_hunks_give_the_new_text_and_none_the_base(base, new, context):
         assert apply_hunks(base, found, ()) == base
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(base=texts, new=texts, data=st.data())
 def test_any_subset_is_the_base_plus_the_chosen_hunks(base, new, data):
     found = diff(base, new, context=0)

@@ -9,9 +9,10 @@ from itertools import groupby
 from typing import get_args
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.core.change import notice
 from tui_agent.core.characters import SURE, cells, kind
 from tui_agent.core.display import Context, Sanitiser, Shown, Span, label, plain, sanitise
@@ -39,7 +40,7 @@ WORDS = st.sampled_from(["rm -rf x", "<U+202E>", "<ESC>", "<3 spaces>", "<8 more
 PIECE = WHITE | MARKS | RUN | WORDS | st.text(ODD_CHAR, max_size=6) | st.text(ANY_CHAR, max_size=6)
 PIECES = st.lists(PIECE, max_size=8)
 TEXT = PIECES.map("".join)
-check = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+check = examples(150)
 
 
 def assert_safe(text: str, *, lines: bool) -> None:

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.core import events as ev
 from tui_agent.core.endings import StopReason
 from tui_agent.core.log import DAMAGED, FileLog, decode, digest_of, encode, load
@@ -193,7 +194,7 @@ def test_a_disk_that_refuses_keeps_records_and_writes_them_in_order(
 
 
 @given(st.text(), st.text())
-@settings(max_examples=50)
+@examples(50)
 def test_digest_tells_requests_apart(a: str, b: str) -> None:
     def effect(t: str) -> WriteBytes:
         return WriteBytes("p", None, t.encode("utf-8", "surrogatepass"))

@@ -6,9 +6,10 @@ import shlex
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.core import programs
 from tui_agent.core.patterns import always_rule, always_rules
 from tui_agent.core.policy import DEFAULT, ROWS, Policy, decide
@@ -452,7 +453,7 @@ POLICIES = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(TEXTS, st.sampled_from(["run_command", "run_shell"]), POLICIES)
 @example("$(" * 16_000, "run_shell", DENYING)
 @example("`" * 32_768, "run_shell", DENYING)
@@ -473,7 +474,7 @@ def test_every_text_has_a_verdict(text: str, tool: str, policy: Policy) -> None:
     needs_shell(text)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(TEXTS, max_size=8), POLICIES)
 def test_every_argv_has_a_verdict(words: list[str], policy: Policy) -> None:
     assert decide(argv(*words), policy).rule

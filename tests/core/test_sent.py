@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.endings import GIVES_BACK, StopReason
@@ -130,7 +131,7 @@ def paired(steps: tuple[Step, ...]) -> History:
 
 
 @given(decided(), st.integers(0, 60_000), st.booleans())
-@settings(max_examples=200)
+@examples(200)
 def test_pruning_reaches_its_bound_or_leaves_only_what_must_stay(
     events: list[ev.Durable], room: int, whole_turns: bool
 ) -> None:

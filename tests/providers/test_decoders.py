@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.core.profile import Profile
 from tui_agent.core.reply import collect
 from tui_agent.core.types import CallDelta, Delta, ProviderError, Reply, ReplyEnd, ToolSpec
@@ -94,7 +95,7 @@ def framed(adapter: Any, values: list[Any]) -> bytes:
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-@settings(max_examples=150)
+@examples(150)
 @given(st.lists(JSON, max_size=5), st.booleans())
 def test_any_json_is_survived(adapter: Any, values: list[Any], as_text: bool) -> None:
     body = framed(adapter, values)
@@ -195,7 +196,7 @@ def replaced(value: Any, path: tuple[Any, ...], by: Any) -> Any:
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-@settings(max_examples=400)
+@examples(400)
 @given(st.data())
 def test_any_member_may_be_anything(adapter: Any, data: Any) -> None:
     """A valid stream in which one or two members hold something else."""

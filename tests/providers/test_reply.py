@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.core import reply as core_reply
 from tui_agent.core.reply import (
     MAX_CALLS,
@@ -38,7 +39,7 @@ JSON = st.recursive(
 FAILED = ProviderError("network", "gone", retryable=True)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.dictionaries(st.text(), JSON, max_size=3))
 def test_every_object_is_read(value: dict[str, Any]) -> None:
     text = json.dumps(value)

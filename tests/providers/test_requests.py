@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.core.profile import Profile
 from tui_agent.core.reply import collect
 from tui_agent.core.types import AssistantMessage, Author, Message, Reply, ToolCall, ToolMessage, ToolSpec, UserMessage
@@ -61,7 +62,7 @@ def profile(vendor: str = "openai", wire: str = "openai-chat", **changes: Any) -
     return Profile(**{"name": "p", "type": vendor, "wire": wire, "endpoint": HERE, "model": "m"} | changes)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.lists(MESSAGES, max_size=8).map(tuple), st.sampled_from([TOOLS, ()]), st.booleans())
 def test_any_history_is_accepted_by_every_vendor(said: tuple[Message, ...], tools: Any, thinking: bool) -> None:
     generation = {"thinking": {"type": "enabled", "budget_tokens": 1024}} if thinking else {}

@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.sessions.story import CALL, EDIT, reply, turn
 from tui_agent import export
 from tui_agent.core import events as ev
@@ -165,7 +166,7 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 
 
 @given(conversations())
-@settings(max_examples=60)
+@examples(60)
 def test_what_is_saved_is_what_is_loaded(tmp_path_factory: pytest.TempPathFactory, said: list[Message]) -> None:
     file = tmp_path_factory.mktemp("save") / "m.json"
     export.write(file, export.messages(tuple(said), NONE))

@@ -9,9 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.sessions.story import CALL, EDIT, made, reply, turn
 from tui_agent import sessions
 from tui_agent.core import events as ev
@@ -152,7 +153,7 @@ def test_what_was_sent_after_it_was_kept_does_not_come_back(kept: Path, sent: st
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")), st.lists(st.text(alphabet=st.characters(codec="utf-8"))))
-@settings(max_examples=60)
+@examples(60)
 def test_any_draft_and_queue_come_back(tmp_path_factory: pytest.TempPathFactory, draft: str, queue: list[str]) -> None:
     place = Place(tmp_path_factory.mktemp("s") / "one")
     place.keep(Unsent(draft, tuple(queue)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.core.endings import StopReason
 from tui_agent.core.events import (
     Answered,
@@ -333,7 +334,7 @@ def runs(draw) -> list:
 
 
 @given(runs())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_live_equals_loaded(events: list) -> None:
     assert screen(*events) == screen(*[event for event in events if isinstance(event, DURABLE)])
 
@@ -343,7 +344,6 @@ def test_live_equals_loaded(events: list) -> None:
         st.tuples(st.sampled_from(["append", "set", "truncate"]), st.integers(0, 30), st.integers(1, 9)), max_size=60
     )
 )
-@settings(deadline=None)
 def test_heights_are_prefix_sums(steps: list[tuple[str, int, int]]) -> None:
     heights, model = Heights(), []
     for kind, index, value in steps:

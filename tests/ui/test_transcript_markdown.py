@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.examples import examples
 from tui_agent.core.display import Span
 from tui_agent.ui.highlight import LANGUAGES, ROOT, highlight
 from tui_agent.ui.inline import inline
@@ -166,14 +167,14 @@ def test_a_line_without_end_is_cut_into_parts_and_copied_whole() -> None:
 
 
 @given(MARKDOWN, st.integers(1, 70))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_rows_keep_within_the_width(text: str, width: int) -> None:
     for line in render(text, width):
         assert cell_len(line.text) <= max(width, 8), line
 
 
 @given(MARKDOWN, st.lists(st.integers(0, 400), max_size=8), st.integers(20, 70))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_the_live_form_is_the_final_form(text: str, cuts: list[int], width: int) -> None:
     text *= 4
     chunker, tail = Chunker(), Tail()
@@ -186,7 +187,6 @@ def test_the_live_form_is_the_final_form(text: str, cuts: list[int], width: int)
 
 
 @given(MARKDOWN)
-@settings(deadline=None)
 def test_chunks_are_bounded_and_lose_nothing(text: str) -> None:
     text *= 40
     chunker = Chunker()
@@ -201,7 +201,6 @@ def _bare(text: str) -> str:
 
 
 @given(st.text(st.characters(blacklist_categories=["Cs", "Cc", "Co"])), st.integers(1, 30), st.booleans())
-@settings(deadline=None)
 def test_wrapping_loses_nothing(text: str, width: int, words: bool) -> None:
     assert "".join((line.joint or "") + line.text for line in wrap([(text, "")], width, words=words)) == text
 
@@ -219,7 +218,7 @@ def test_wrapping_by_cells() -> None:
         max_size=6,
     )
 )
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_every_language_keeps_the_text(language: str, lines: list[str]) -> None:
     stack = ROOT
     for line in lines:

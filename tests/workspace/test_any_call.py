@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.core.types import ApprovalRequest, Decision, Outcome
 from tui_agent.tools.registry import TOOLS
 from tui_agent.workspace import Workspace
@@ -54,7 +55,7 @@ async def yes(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
     return tuple(Decision(request.id, "yes") for request in batch)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(calls=st.lists(st.tuples(st.sampled_from(FILES), ARGUMENTS), min_size=1, max_size=6))
 def test_any_calls(tmp_path_factory, calls: list) -> None:
     base = tmp_path_factory.mktemp("c")

@@ -9,9 +9,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.core.diff import apply_hunks, diff
 from tui_agent.core.types import ApprovalRequest, Decision, Outcome, ToolCall, WriteBytes
 from tui_agent.workspace import Workspace
@@ -68,7 +69,7 @@ def bytes_of(path: Path) -> bytes | None:
     return path.read_bytes() if path.exists() else None
 
 
-@settings(deadline=None, max_examples=250)
+@examples(250)
 @given(cases(), FAULTS, st.none() | st.sets(st.integers(1, 5)), st.booleans())
 def test_old_or_approved(case: tuple, fault: Fault, hunks: set[int] | None, undo: bool) -> None:
     base, name, arguments = case

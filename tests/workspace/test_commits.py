@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.fakes import Person
 from tui_agent.core.types import ConfigError
 from tui_agent.tools.arguments import ToolError
@@ -146,7 +147,7 @@ def test_the_sweep_leaves_files_of_living_processes_and_strangers(tmp_path: Path
     assert tree(root) == {**before, living.name: b""}
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     base=st.none() | st.binary(max_size=40),
     new=st.none() | st.binary(max_size=40),

@@ -8,9 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.fixtures.hostile import canaries, hostile_git, script
 from tui_agent.core.types import RunArgv, ToolCall
 from tui_agent.workspace import Workspace, git
@@ -399,7 +400,7 @@ PIECE = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(st.one_of(PIECE, NAMED), max_size=16).map("".join))
 def test_a_configuration_is_read_as_git_reads_it(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.getbasetemp() / "some-config"

@@ -8,9 +8,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_agent.tools.arguments import ToolError
 from tui_agent.workspace.paths import Anchor
 
@@ -116,7 +117,7 @@ PARTS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(parts=st.lists(PARTS, min_size=1, max_size=8))
 def test_no_spelling_leaves_the_workspace(tmp_path_factory, parts: list[str]) -> None:
     base = tmp_path_factory.mktemp("p")
@@ -204,7 +205,7 @@ PIECES = {
 }
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(order=st.permutations(sorted(PIECES)))
 def test_no_order_of_writes_makes_a_repository(order: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:

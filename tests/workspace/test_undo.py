@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.workspace.conftest import Desk
 from tui_agent.core.codec import from_json, to_json
 from tui_agent.core.policy import DEFAULT
@@ -191,7 +192,7 @@ def test_copies_are_capped_and_checked(tmp_path: Path) -> None:
 VERSIONS = st.sampled_from([None, b"a\n", b"b\n", b"c\n"])
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(start=VERSIONS, steps=st.lists(st.tuples(st.sampled_from(["x", "y"]), VERSIONS), min_size=1, max_size=6))
 def test_undoing_everything_restores_the_start(start: bytes | None, steps: list[tuple[str, bytes | None]]) -> None:
     blobs, disk, receipts = Blobs(), {"x": start, "y": None}, []
@@ -447,7 +448,7 @@ def test_receipts_say_how_long_it_took_and_who_said_yes(desk) -> None:
     assert receipt.by == "key"
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.binary(max_size=50), damage=st.binary(max_size=50), first=st.booleans())
 def test_a_copy_is_held_only_while_it_can_be_given_back(data: bytes, damage: bytes, first: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
