@@ -1,4 +1,7 @@
-"""A real MCP server, written with the SDK: `sdk_server.py stdio` or `sdk_server.py http PORT [plain]`, which prints its port."""
+"""A real MCP server, written with the SDK: `sdk_server.py stdio` or `sdk_server.py http PORT [plain|polled]`.
+
+At an address it prints its port. `polled`: it keeps its events, and so may close a stream before its answer.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from pathlib import Path
 
 import uvicorn
 from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
+from mcp.types import JSONRPCMessage
 
 server = MCPServer("sdk-server", version="1.0")
 
@@ -70,6 +75,31 @@ async def grow(ctx: Context) -> str:
     return "grown"
 
 
+@server.tool()
+async def polled(ctx: Context, text: str) -> str:
+    """Close the stream of this call, and answer after that."""
+    await ctx.close_sse_stream()
+    return text
+
+
+class Kept(EventStore):
+    """Every event of every stream, in order."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, JSONRPCMessage | None]] = []
+
+    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
+        self.events.append((stream_id, message))
+        return str(len(self.events))
+
+    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
+        stream = self.events[int(last_event_id) - 1][0]
+        for number, (of, message) in enumerate(self.events, 1):
+            if number > int(last_event_id) and of == stream and message is not None:
+                await send_callback(EventMessage(message, str(number)))
+        return stream
+
+
 def main() -> None:
     if sys.argv[1] == "stdio":
         server.run("stdio")
@@ -80,7 +110,9 @@ def main() -> None:
     bound.listen()  # from here on a connection waits
     print(bound.getsockname()[1], flush=True)
     plain = "plain" in sys.argv
-    app = server.streamable_http_app(json_response=plain)
+    app = server.streamable_http_app(
+        json_response=plain, event_store=Kept() if "polled" in sys.argv else None, retry_interval=200
+    )
     config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1)
     asyncio.run(uvicorn.Server(config).serve(sockets=[bound]))
 

@@ -14,10 +14,13 @@ from tui_agent.core.servers import ServerConfig
 
 
 class Peer:
-    """A server of one tool. It knows only who greeted it last: all others get `refusal`. `floods`: it sends comments without end."""
+    """A server of one tool. It knows only who greeted it last: all others get `refusal`. `floods`: it sends comments without end.
 
-    def __init__(self, *, floods: bool = False, refusal: bytes = b"") -> None:
-        self.floods, self.refusal = floods, refusal
+    `silent`: it answers no call.
+    """
+
+    def __init__(self, *, floods: bool = False, refusal: bytes = b"", silent: bool = False) -> None:
+        self.floods, self.refusal, self.silent = floods, refusal, silent
         self.session = 0
         self.calls = 0
 
@@ -49,6 +52,8 @@ class Peer:
             result = {"tools": [{"name": "go", "inputSchema": {"type": "object"}}]}
         elif method == "tools/call":
             self.calls += 1
+            if self.silent:
+                return
             result = {"content": [{"type": "text", "text": "done"}]}
         else:
             self.put(writer, b"405 None" if verb == "get" else b"202 Accepted", b"")
@@ -85,6 +90,27 @@ async def test_one_that_says_in_words_that_it_forgot_the_session_is_greeted_anew
         peer.session += 1
         assert "done" in (await servers.call(effect)).text
         assert peer.calls == 1
+
+
+async def test_all_calls_that_a_server_forgot_are_made_again_and_each_once(tmp_path: Path) -> None:
+    peer = Peer(refusal=b'{"error": {"message": "Session not found"}}')
+    async with at(peer) as url, running(tmp_path, ServerConfig("s", tmp_path / "c", url=url)) as servers:
+        effects = [request(servers, "s/go") for _ in range(4)]
+        peer.session += 1
+        said = await asyncio.gather(*map(servers.call, effects))
+        assert ["done" in answer.text for answer in said] == [True] * 4, said
+        assert peer.calls == 4
+
+
+async def test_one_that_never_says_what_became_of_a_call_is_not_asked_twice(tmp_path: Path) -> None:
+    peer = Peer(refusal=b'{"error": {"message": "Session not found"}}', silent=True)
+    async with at(peer) as url, running(tmp_path, ServerConfig("s", tmp_path / "c", url=url)) as servers:
+        first = asyncio.ensure_future(servers.call(request(servers, "s/go")))
+        await until(lambda: peer.calls == 1)
+        peer.session, peer.silent = peer.session + 1, False
+        assert "done" in (await servers.call(request(servers, "s/go"))).text
+        assert "What it did by then is not known" in (await first).text
+        assert peer.calls == 2
 
 
 async def test_another_refusal_is_no_reason_to_ask_again(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tui_agent.core.servers import ServerConfig
 from tui_agent.mcp.servers import Servers
 from tui_agent.providers.network import Network
 
-NAMES = {"add", "variable", "write", "wait", "picture", "fail", "grow"}
+NAMES = {"add", "variable", "write", "wait", "picture", "fail", "grow", "polled"}
 
 
 @pytest.fixture(params=["pipe", "socket", "socket, plain JSON"])
@@ -96,6 +96,16 @@ async def test_the_environment_is_the_allow_list_and_what_the_table_names(tmp_pa
     assert "not there" in seen["OTHER"]
     assert str(tmp_path) in seen["HOME"]
     assert network.secrets.hide("value-of-token value-of-own") == "[key hidden] value-of-own"
+
+
+async def test_an_answer_that_comes_after_its_stream_was_closed_is_asked_for(tmp_path: Path) -> None:
+    with at_an_address("polled") as url:
+        async with running(tmp_path, ServerConfig("s", tmp_path / "c", url=url)) as servers:
+            said = await servers.call(request(servers, "s/polled", text="it is here"))
+            assert "it is here" in said.text, said
+            several = [servers.call(request(servers, "s/polled", text=f"answer {n}")) for n in range(4)]
+            for number, answer in enumerate(await asyncio.gather(*several)):
+                assert f"\nanswer {number}\n" in answer.text
 
 
 async def test_what_a_server_at_an_address_was_asked_is_counted(tmp_path: Path) -> None:

@@ -27,6 +27,9 @@ MOST_UNASKED = 2_000
 """Messages that a server may send by itself in `WINDOW` seconds; what is no message counts, too."""
 WINDOW = 60.0
 
+LAST_ANSWERS = 1.0
+"""Seconds that are waited for answers of a server that has forgotten who asks."""
+
 _NO_SUCH = -32601
 
 
@@ -83,6 +86,7 @@ class Client:
         self._waiting: dict[int, asyncio.Future[JsonObject]] = {}
         self._window, self._unasked = time.monotonic(), 0
         self._sending: set[asyncio.Task[None]] = set()
+        self._over = False
 
     # -------------------------------------------------------------- requests
 
@@ -152,7 +156,7 @@ class Client:
                 try:
                     more = sending.result()
                 except Forgotten as error:
-                    self._end(str(error))
+                    self._end(str(error), forgotten=True)
                     raise
                 except AgentError as error:
                     raise Unasked(str(error)) from None
@@ -166,7 +170,7 @@ class Client:
             raise
         finally:
             del self._waiting[number]
-            if answer.done() and not answer.cancelled():
+            if not answer.cancel():
                 answer.exception()  # one that came too late is nobody's
             sending.cancel()
             await asyncio.wait({sending})
@@ -192,7 +196,7 @@ class Client:
     # -------------------------------------------------------------- what comes
 
     def _take(self, data: bytes) -> None:
-        if self.fault:
+        if self._over:
             return
         try:
             message = strict_json(data.decode())
@@ -243,18 +247,27 @@ class Client:
 
     # -------------------------------------------------------------- the end
 
-    def _end(self, why: str) -> None:
+    def _end(self, why: str, *, forgotten: bool = False) -> None:
+        """No more requests from here on; `forgotten`: the server is there, and says of each on its way whether it did it."""
         if self.fault:
             return
         self.fault = why
+        if not forgotten:
+            self._answer_all()
+        self._gone()
+
+    def _answer_all(self) -> None:
+        self._over = True
         for answer in self._waiting.values():
             if not answer.done():
-                answer.set_exception(Ended(why))
-        self._gone()
+                answer.set_exception(Ended(self.fault))
 
     async def close(self) -> None:
         """End the conversation; bounded in time."""
         self._end("it was ended")
+        if on_their_way := [answer for answer in self._waiting.values() if not answer.done()]:
+            await asyncio.wait(on_their_way, timeout=LAST_ANSWERS)
+        self._answer_all()
         for task in self._sending:
             task.cancel()
         await self._link.close()

@@ -22,7 +22,9 @@ from tui_agent.providers.sse import MAX_EVENT, SseDecoder
 
 CONNECT_SECONDS, WRITE_SECONDS = 10.0, 30.0
 LISTEN_AGAIN = 5.0
-"""Seconds after which a stream of notifications that has ended is asked for again."""
+"""Seconds after which a stream that has ended is asked for again, where the server does not say when."""
+SOONEST, LATEST = 0.1, 60.0
+"""Seconds: the bounds of what it may say."""
 LEAVE_SECONDS = 1.0
 """For telling a server that the session is over."""
 MOST_WORDS = 4_096
@@ -31,6 +33,10 @@ MOST_NOTHING = 2 * MAX_EVENT
 """Bytes of an event stream in which no event ends: comments without end are a flood, too."""
 _SECRET = ("authorization", "cookie")
 _SESSION = "mcp-session-id"
+
+
+class Cut(AgentError):  # noqa: N818 - what happened
+    """A response ended in its middle."""
 
 
 class HttpLink:
@@ -103,18 +109,48 @@ class HttpLink:
         self._listening = asyncio.ensure_future(self._listen())
 
     async def send(self, message: bytes) -> bool:
-        """POST one message and hand on all that comes back. Raises `Forgotten` and `AgentError`."""
-        async with self._asked("POST", message) as response:
-            code = response.status_code
-            if code not in {200, 202, 204}:
-                if _SESSION in self._headers and (code == 404 or (code == 400 and await _of_session(response))):
-                    raise Forgotten("it has forgotten the session")
-                raise AgentError(self._status(code))
-            if session := response.headers.get(_SESSION):
-                check_header(_SESSION, session)
-                self._headers[_SESSION] = session
-            await self._read(response)
+        """POST one message and hand on all that comes back. Raises `Forgotten` and `AgentError`.
+
+        A server may close a stream whose events have names and answer later: then the rest is asked for, until whoever
+        called has the answer and cancels this.
+        """
+        events = SseDecoder()
+        try:
+            async with self._asked("POST", message) as response:
+                await self._greeted(response)
+                await self._read(response, events)
+        except Cut:
+            if not events.last_id:
+                raise
+        while events.last_id:
+            events = await self._rest(events)
         return False
+
+    async def _greeted(self, response: Any) -> None:
+        """Whether a message was taken, and by which session. Raises `Forgotten` and `AgentError`."""
+        code = response.status_code
+        if code not in {200, 202, 204}:
+            if _SESSION in self._headers and (code == 404 or (code == 400 and await _of_session(response))):
+                raise Forgotten("it has forgotten the session")
+            raise AgentError(self._status(code))
+        if session := response.headers.get(_SESSION):
+            check_header(_SESSION, session)
+            self._headers[_SESSION] = session
+
+    async def _rest(self, before: SseDecoder) -> SseDecoder:
+        """When it is time, hand on what comes behind the last event of a stream. Raises `AgentError`."""
+        seconds = LISTEN_AGAIN if before.retry is None else before.retry / 1000
+        await asyncio.sleep(min(max(seconds, SOONEST), LATEST))
+        return await self._stream(SseDecoder(before.last_id, before.retry))
+
+    async def _stream(self, events: SseDecoder) -> SseDecoder:
+        """Hand on what the server sends by itself, or behind the event that is named. Raises `AgentError`."""
+        with contextlib.suppress(Cut):
+            async with self._asked("GET", more={"last-event-id": events.last_id} if events.last_id else {}) as response:
+                if response.status_code != 200:
+                    raise AgentError(self._status(response.status_code))
+                await self._read(response, events)
+        return events
 
     def _status(self, code: int) -> str:
         where = origin(self._url)
@@ -128,23 +164,28 @@ class HttpLink:
         return f"{where} answers with HTTP {code}"
 
     @asynccontextmanager
-    async def _asked(self, method: str, content: bytes | None = None) -> AsyncIterator[Any]:
-        """A response of which only the head was read. Raises `AgentError` also for what fails while it is read."""
+    async def _asked(
+        self, method: str, content: bytes | None = None, more: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Any]:
+        """A response of which only the head was read. Raises `AgentError`, for what fails while it is read `Cut`."""
         httpx = load_httpx()
         self._network.record(self._url)
+        fault: type[AgentError] = AgentError
+        headers = {**self._headers, **(more or {})}
         try:
-            async with self._client.stream(method, self._url, content=content, headers=self._headers) as response:
+            async with self._client.stream(method, self._url, content=content, headers=headers) as response:
+                fault = Cut
                 yield response
         except httpx.HTTPError as error:
-            raise AgentError(transport_error(error, self._url).message) from None
+            raise fault(transport_error(error, self._url).message) from None
 
-    async def _read(self, response: Any) -> None:
-        """Hand on the messages of a body."""
+    async def _read(self, response: Any, events: SseDecoder) -> None:
+        """Hand on the messages of a body; `events` reads them where it is a stream."""
         if response.headers.get("content-type", "").startswith("text/event-stream"):
-            events, nothing = SseDecoder(), 0
+            nothing = 0
             async with aclosing(unpacked(response)) as pieces:
                 async for data in pieces:
-                    found = events.feed(data)
+                    found = [event for event in events.feed(data) if event.data]  # one without is there for its name
                     for event in found:
                         self._take(event.data.encode())
                     nothing = 0 if found else nothing + len(data)
@@ -169,15 +210,10 @@ class HttpLink:
 
     async def _listen(self) -> None:
         """What the server sends by itself, for as long as it offers that."""
-        while True:
-            try:
-                async with self._asked("GET") as response:
-                    if response.status_code != 200:
-                        return
-                    await self._read(response)
-            except AgentError:  # whether the server is there, the next request finds out
-                return
-            await asyncio.sleep(LISTEN_AGAIN)
+        with contextlib.suppress(AgentError):  # whether the server is there, the next request finds out
+            events = await self._stream(SseDecoder())
+            while True:
+                events = await self._rest(events)
 
     async def close(self) -> None:
         """Tell the server that the session is over, and close the connections."""

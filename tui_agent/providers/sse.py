@@ -18,6 +18,7 @@ BOM = b"\xef\xbb\xbf"
 
 _BESIDE = 4096
 """Bytes that are kept of lines which are no field of an event."""
+_RESUMED = re.compile(rb"id: ?([!-~]{1,1000})|retry: ?([0-9]{1,9})")
 _FIELD = re.compile(rb"[\w.-]*(?::|$)")
 
 
@@ -86,14 +87,19 @@ class SseEvent(NamedTuple):
 
 
 class SseDecoder:
-    """Server-sent events from bytes. Comments, ids, retry times and unknown fields are skipped."""
+    """Server-sent events from bytes. Comments and unknown fields are skipped."""
 
-    def __init__(self) -> None:
+    def __init__(self, last_id: str = "", retry: int | None = None) -> None:
+        """`last_id`, `retry`: what the part of the stream before said of them."""
         self._lines = LineDecoder()
         self._too_long = False
+        self.last_id = last_id
+        """Behind which event a stream that was cut goes on, where the server names its events (in visible ASCII)."""
+        self.retry = retry
+        """Milliseconds after which the server wants to be asked for the rest."""
         self.beside = b""
         """Lines that no event stream holds, as far as they are kept."""
-        self._event = ""
+        self._event, self._id = "", last_id
         self._data: list[bytes] = []
         self._size = 0
 
@@ -134,8 +140,13 @@ class SseDecoder:
                 events.append(SseEvent(self._event, str(data, "utf-8", "replace")))
                 self._data.clear()
                 self._size = 0
-            self._event = ""
+            self._event, self.last_id = "", self._id
         elif line.startswith(b"event:"):
             self._event = str(line[6:], "utf-8", "replace").removeprefix(" ")
+        elif name := _RESUMED.fullmatch(line):
+            if name[1]:
+                self._id = name[1].decode()
+            else:
+                self.retry = int(name[2])
         elif len(self.beside) < _BESIDE and not _FIELD.match(line):
             self.beside += line[:_BESIDE] + b"\n"
