@@ -44,13 +44,15 @@ class Beyond:
         return frozenset(web | {READ_OUTPUT} | ({READ_SKILL} if self.guidance.offered else set()))
 
     def search_by(self, engine: str) -> None:
-        """Turn search on with this engine.
+        """Turn search on with this engine, or off with "".
 
         Raises:
             AgentError: it cannot be asked.
         """
-        ready(engine, self.reach)
-        self.engine, self.searching = engine, True
+        if engine:
+            ready(engine, self.reach)
+            self.engine = engine
+        self.searching = bool(engine)
 
     def where(self, effect: Lookup) -> str:
         """Whom it would be asked of; a skill is on this machine."""

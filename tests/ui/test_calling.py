@@ -133,6 +133,22 @@ async def test_search_is_switched_and_says_by_whom(tmp_path: Path) -> None:
         assert not Session(app.terms(), app.main.asking.ask, app.session.place).beyond.searching
 
 
+async def test_what_was_chosen_of_search_and_intents_holds_in_a_new_session(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted(TALK)) as (app, pilot):
+        await send(app, pilot, "/search ddg")
+        await send(app, pilot, "/intents words")
+        old = app.session
+        await send(app, pilot, "/new")
+        await until(lambda: app.session is not old)
+        assert (app.session.beyond.searching, app.session.beyond.intents) == (True, "words")
+        assert fold.search(app.session.events) == "ddg", "it is on when that one goes on"
+        await send(app, pilot, "/search off")
+        second = app.session
+        await send(app, pilot, "/new")
+        await until(lambda: app.session is not second)
+        assert not app.session.beyond.searching
+
+
 async def test_the_intent_can_be_switched_off(tmp_path: Path) -> None:
     async with running(tmp_path, scripted(TALK)) as (app, pilot):
         await send(app, pilot, "/intents off")

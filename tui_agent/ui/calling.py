@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tui_agent.core import events as ev
+from tui_agent.core import fold
 from tui_agent.core.display import label, plain
 from tui_agent.core.types import AgentError
 from tui_agent.guidance import asks_for_more, filled
@@ -70,14 +71,10 @@ class Calling:
         beyond = self._app.session.beyond
         on = not beyond.searching if not word else word != "off"
         try:
-            if on:
-                beyond.search_by(beyond.engine if word in {"", "on"} else word.lower())
-            else:
-                beyond.searching = False
+            search_with(self._app.session, (beyond.engine if word in {"", "on"} else word.lower()) if on else "")
         except AgentError as error:
             self._app.notify(plain(str(error)), severity="warning", markup=False)
             return
-        self._app.session.log.append(ev.SearchSet(beyond.engine if on else ""))
         text = f"on, by {ENGINES[beyond.engine].title}: what the model searches for is asked" if on else "off"
         self._app.talk.note(f"search is {text}")
 
@@ -110,6 +107,24 @@ class Calling:
 def _item(skill: Words, note: str) -> PaletteItem:
     name = f"{skill.path}" if note else skill.name
     return PaletteItem(name, label(f"{note}{skill.name}: {skill.description}", 300), label(skill.path, 80))
+
+
+def search_with(session: Session, engine: str) -> None:
+    """Turn search on with this engine, or off with "", from here on.
+
+    Raises:
+        AgentError: it cannot be asked.
+    """
+    session.beyond.search_by(engine)
+    session.begin()
+    session.log.append(ev.SearchSet(engine))
+
+
+def keep_choices(before: Session, session: Session) -> None:
+    """What the person chose for their sitting holds in the new session that follows one, as who answers does."""
+    session.beyond.intents = before.beyond.intents
+    if (engine := fold.search(before.events)) is not None:
+        search_with(session, engine)
 
 
 def call(conversation: Conversation, word: str, argument: str) -> bool:
