@@ -22,7 +22,7 @@ from tui_agent.paths import PROJECT_DIR, Paths, home_of
 Kind: TypeAlias = Literal["instructions", "skill", "command"]
 
 INSTRUCTIONS = ("AGENTS.override.md", "AGENTS.md", "agents.md", "CLAUDE.md", "GEMINI.md")
-"""The files of instructions; of each folder the first that is there counts."""
+"""The files of instructions; of each folder the first that says something counts."""
 SKILL = "SKILL.md"
 SKILL_FOLDERS = (f"{PROJECT_DIR}/skills", ".agents/skills", ".claude/skills")
 COMMAND_FOLDERS = (f"{PROJECT_DIR}/commands", ".agents/commands", ".claude/commands", ".opencode/commands")
@@ -139,8 +139,10 @@ def of_person(paths: Paths) -> tuple[Words, ...]:
 def _instructions(folder: Path, at: str) -> Iterator[Words]:
     for name in INSTRUCTIONS:
         if (data := _read(folder / name)) is not None:
-            yield Words("instructions", f"{at}{name}", f"{at}{name}", folder / name, data)
-            return
+            found = Words("instructions", f"{at}{name}", f"{at}{name}", folder / name, data)
+            if found.text:
+                yield found
+                return
 
 
 def _inside(root: Path) -> Iterator[Words]:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.core.test_sent import assert_paired
+from tests.sessions.story import EDIT
 from tests.test_routing import play
 from tests.workspace.test_outputs import call, session
-from tui_agent import replay, undo
+from tui_agent import recording, undo
 from tui_agent.core import events as ev
-from tui_agent.core import unfinished
+from tui_agent.core import fold, unfinished
 from tui_agent.core.endings import StopReason
 from tui_agent.core.ledger import ledger
 from tui_agent.core.log import load
@@ -72,7 +73,7 @@ async def test_wherever_the_process_died_the_session_goes_on(tmp_path: Path) -> 
         place = Place(died)
         before = tuple(place.log.events)
         assert_paired(sent(before))
-        for reader in (meter, undo.state, lambda events: list(replay.runs(events))):
+        for reader in (meter, undo.state, lambda events: list(recording.runs(events))):
             reader(before)  # type: ignore[operator] # each takes events
         ledger(before, lambda _: None)
         assert markdown(before, Secrets()).startswith("# ")
@@ -138,3 +139,11 @@ async def test_a_killed_undo_can_be_redone_and_gone_on_with(tmp_path: Path, done
     await back(after)
     assert tree() == old
     place.close()
+
+
+def test_a_run_that_was_cut_off_is_found_and_one_that_ended_is_not() -> None:
+    assert fold.cut_off(EDIT) is None
+    assert fold.cut_off(EDIT[:3]) == EDIT[0]
+    assert fold.cut_off([*EDIT[:3], ev.RunEnded(StopReason.STOPPED)]) is None
+    assert fold.cut_off([]) is None
+    assert fold.waiting(EDIT) == []

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
@@ -13,18 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.sessions.story import CALL, EDIT, made, reply, turn
+from tests.sessions.story import EDIT, made, turn
 from tui_agent import sessions
 from tui_agent.core import events as ev
-from tui_agent.core import fold, standing
-from tui_agent.core.endings import StopReason
+from tui_agent.core import fold
 from tui_agent.core.lock import HeldError, Lock
-from tui_agent.core.log import FileLog, load
-from tui_agent.core.meter import meter
-from tui_agent.core.sent import Sent, sent
-from tui_agent.core.types import AgentError, AssistantMessage, ConfigError, UserMessage
-from tui_agent.sessions import Place, contains, find, fork, in_folder, listed, new_id, prunable, summarise
-from tui_agent.unsent import Unsent, write
+from tui_agent.core.log import load
+from tui_agent.core.types import AgentError, UserMessage
+from tui_agent.sessions import Place, fork, listed, new_id, prunable, summarise
+from tui_agent.unsent import Unsent
 
 
 @pytest.fixture
@@ -224,180 +220,6 @@ def test_too_large_a_log_is_not_opened_and_says_why(kept: Path, monkeypatch: pyt
     assert "larger than" in listed(kept)[0].damage
 
 
-# ------------------------------------------------------------------ the list
-
-
-def test_the_list_tells_of_each_what_its_log_says(kept: Path) -> None:
-    folder = made(kept, *EDIT, *turn("second thing", "the\nanswer"), ev.Named("old name"), ev.Named("new name"))
-    (one,) = listed(kept)
-    assert one == summarise(folder)
-    assert (one.title, one.names, one.first) == ("new name", ("old name", "new name"), "rename x")
-    assert (one.turns, one.files, one.cost, one.model) == (2, ("src/a.py",), 1.5, "m")
-    assert (one.last, one.answer, one.tokens) == ("second thing", "the answer", 110)
-    for query in ("OLD NAME", "second", "src/A.py", "name a.PY old", ""):
-        assert one.missing(query) == ""
-    assert one.missing("the ANSWER old") == "the answer"
-    assert (one.missing("/w"), one.missing("/w", folder=True)) == ("/w", "")
-    assert contains(folder, "Answer\n The")
-    assert not contains(folder, "answer thee")
-    assert not contains(folder, "type")  # a word of the format is no text of the session
-
-
-def test_a_session_in_which_nothing_was_said_is_known_by_what_was_typed(kept: Path) -> None:
-    folder = made(kept, ev.BudgetSet(4_000))
-    assert [one.title for one in listed(kept)] == [""]
-    for draft in ("fix the\nparser", "fix the lexer"):  # it changes while the log stays as it is
-        write(folder / "state.json", Unsent(draft), 2)
-        (one,) = listed(kept)
-        assert one.title == " ".join(draft.split())
-        assert one.missing(draft) == ""
-        assert sessions.find([one], draft.split()[-1], Path("/w")) == one
-    (folder / "state.json").write_text("{")
-    assert [one.title for one in listed(kept)] == [""]
-    made(kept, *turn("one"))
-    assert {one.title for one in listed(kept)} == {"one", ""}
-
-
-def test_the_index_is_only_a_cache(kept: Path) -> None:
-    first, second = made(kept, *turn("one")), made(kept, *turn("two"))
-    before = listed(kept)
-    index = kept / ".index.json"
-    for content in ("", "{", "[]", '{"v": 99, "sessions": []}', '{"v": 1, "sessions": [[1, []]]}', '{"v": 1}'):
-        index.write_text(content)
-        assert listed(kept) == before
-    place = Place(first)
-    place.log.append(ev.UserSaid("three"))
-    place.close()
-    assert {one.id: one.last for one in listed(kept)} == {first.name: "three", second.name: "two"}
-    sessions.delete(second)
-    assert [one.id for one in listed(kept)] == [first.name]
-    assert listed(kept) == [summarise(first)]
-
-
-@pytest.mark.parametrize("content", ["[" * 100_000, '{"v": 1, "sessions": [["1:1:1", ["one", 7]]]}'])
-def test_an_index_of_anything_is_made_again(kept: Path, content: str) -> None:
-    made(kept, *turn("one"))
-    right = listed(kept)
-    (kept / ".index.json").write_text(content)
-    assert listed(kept) == right
-
-
-def test_a_row_of_wrong_types_is_not_believed(kept: Path) -> None:
-    made(kept, *EDIT, *turn("one"))
-    right = listed(kept)
-    index = kept / ".index.json"
-    whole = index.read_text()
-    changes = [
-        ('"/w"', "[7]"),
-        (str(right[0].changed), "1e308"),
-        ("[],", "[7],"),
-        ('["src/a.py"]', '"src/a.py"'),
-        (",1.5,", ",true,"),
-    ]
-    for old, new in changes:
-        wrong = whole.replace(old, new)
-        assert wrong != whole
-        index.write_text(wrong)
-        assert listed(kept) == right
-
-
-def test_a_number_out_of_range_is_one_damaged_record(kept: Path) -> None:
-    folder = made(kept, *turn("one"))
-    log = folder / "log.jsonl"
-    log.write_text(log.read_text().replace("1700000000.0", "1" * 400))
-    assert "created: out of range" in load(log).damage
-    assert listed(kept)[0].turns == 1
-
-
-def test_a_log_that_was_taken_away_is_written_anew(kept: Path) -> None:
-    place = Place(kept / new_id(1.0))
-    for event in (ev.SessionStarted(place.id, "/w", 1.0, "1"), *turn("one")):
-        place.log.append(event)
-    shutil.rmtree(place.folder)
-    place.log.append(ev.UserSaid("two"))
-    found = load(place.folder / "log.jsonl")
-    assert (list(found.events), found.problems) == (place.log.events, ())
-    place.close()
-
-
-def test_a_copy_that_cannot_be_written_leaves_nothing(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = made(kept, *turn("one"))
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(FileLog, "_write", full)
-    with pytest.raises(AgentError, match="No space left"):
-        fork(source, kept, Path("/w"))
-    assert [path for path in kept.iterdir() if path.is_dir()] == [source]
-
-
-def test_unchanged_sessions_are_not_read_again(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made(kept, *turn("one"))
-    before = listed(kept)
-    monkeypatch.setattr(sessions, "summarise", lambda _: pytest.fail("read again"))
-    assert listed(kept) == before
-
-
-@pytest.mark.parametrize("content", [b"", b"\0\0\n", b'{"v":1,"type":"session","id":"s"}\n', b"{"])
-def test_a_session_of_which_nothing_is_left_is_listed_and_opens(kept: Path, content: bytes) -> None:
-    folder = made(kept, *turn("one"))
-    (folder / "log.jsonl").write_bytes(content)
-    (one,) = listed(kept)
-    assert one.title == ""
-    assert bool(one.damage) is bool(content)
-    Place(folder).close()
-
-
-def test_a_folder_without_a_log_is_listed_as_damaged(kept: Path) -> None:
-    (kept / "20200101-000000-abcdef").mkdir(parents=True)
-    assert [one.damage for one in listed(kept)] == ["No such file or directory"]
-
-
-def test_find_by_name_old_name_id_its_beginning_and_the_last_one(kept: Path) -> None:
-    a = made(kept, *turn("fix the parser"), ev.Named("parser"), ev.Named("lexer"), at=1_600_000_000.0)
-    b = made(kept, *turn("write docs"), at=1_700_000_000.0)
-    c = made(kept, *turn("elsewhere"), cwd="/other", at=1_800_000_000.0)
-    for at, folder in enumerate((a, b, c)):
-        os.utime(folder / "log.jsonl", (at, at))
-    found = listed(kept)
-    here = Path("/w")
-
-    def which(word: str) -> str:
-        return find(found, word, here).id
-
-    assert which("Lexer") == which("parser") == which(a.name) == which(a.name[:10]) == a.name
-    assert which("write docs") == which("docs") == which("-1") == which("") == b.name
-    assert which("elsewhere") == c.name
-    assert [one.id for one in in_folder(found, here)] == [b.name, a.name]
-    with pytest.raises(ConfigError, match="no session 'nothing'"):
-        which("nothing")
-    with pytest.raises(ConfigError, match="no earlier session"):
-        find(found, "-1", Path("/empty"))
-
-
-def test_an_ambiguous_name_lists_both(kept: Path) -> None:
-    a, b = (made(kept, *turn(f"task {n}"), ev.Named("same")) for n in range(2))
-    with pytest.raises(ConfigError, match="2 sessions") as refused:
-        find(listed(kept), "same", Path("/w"))
-    assert a.name in str(refused.value)
-    assert b.name in str(refused.value)
-
-
-def test_rename_is_refused_while_it_is_open_and_the_old_name_is_still_found(kept: Path) -> None:
-    folder = made(kept, *turn("one"))
-    place = Place(folder)
-    with pytest.raises(HeldError):
-        sessions.rename(folder, "x")
-    place.close()
-    sessions.rename(folder, "  a\nname ")
-    sessions.rename(folder, "another")
-    (one,) = listed(kept)
-    assert one.names == ("a name", "another")
-    with pytest.raises(AgentError, match="letters"):
-        sessions.rename(folder, " \n")
-
-
 # ------------------------------------------------------------------ fork, delete, prune
 
 
@@ -491,71 +313,3 @@ def test_a_link_is_never_followed_when_something_is_removed(kept: Path, tmp_path
     with pytest.raises(AgentError, match="is a link"):
         sessions.delete(kept / "link")
     assert (precious / "log.jsonl").exists()
-
-
-# ------------------------------------------------------------------ going back in the conversation
-
-
-def texts(events: list[ev.Durable]) -> list[str]:
-    return [m.text for m in fold.history(events) if isinstance(m, UserMessage | AssistantMessage)]
-
-
-def test_a_rewind_takes_what_followed_out_of_the_conversation_and_out_of_no_sum() -> None:
-    events: list[ev.Durable] = [*turn("one", "1"), *turn("two", "2"), *turn("three", "3")]
-    events += [ev.Rewound(2), *turn("four", "4")]
-    assert texts(events) == ["one", "1", "four", "4"]
-    assert fold.totals(events).cost == 2.0
-    assert fold.totals(events).replies == 4
-    events += [ev.Rewound(1, ("a.py",))]
-    assert texts(events) == ["Changed since you last looked: a.py. Read a file again before you change it."]
-    assert meter(events).counted is None
-
-
-def test_calls_that_were_open_before_a_rewind_are_gone_with_it() -> None:
-    events: list[ev.Durable] = [*turn("one"), ev.UserSaid("two"), reply("", CALL), ev.Rewound(2), *turn("three")]
-    assert texts(events) == ["one", "done", "three", "done"]
-
-
-@given(st.lists(st.integers(0, 12), max_size=12))
-def test_after_any_rewinds_the_conversation_is_what_was_said_and_not_taken_back(steps: list[int]) -> None:
-    events: list[ev.Durable] = []
-    stands: list[int] = []
-    said = 0
-    for step in steps:
-        if step == 0 or step > said or step not in stands:
-            said += 1
-            stands.append(said)
-            events += turn(f"m{said}", f"a{said}")
-        else:
-            stands = stands[: stands.index(step)]
-            events.append(ev.Rewound(step))
-    assert texts(events) == [text for number in stands for text in (f"m{number}", f"a{number}")]
-    assert sent(events) == fold.history(events)
-    assert standing.turns(events) == stands
-    assert fold.totals(events).replies == said
-
-
-def test_what_is_sent_follows_a_rewind_also_when_it_is_kept_up_to_date_event_by_event() -> None:
-    events: list[ev.Durable] = [
-        *EDIT,
-        *turn("two"),
-        ev.Rewound(2, ("src/a.py",)),
-        *turn("three"),
-        ev.Rewound(1),
-        *turn("x"),
-    ]
-    kept_up = Sent()
-    for at in range(1, len(events) + 1):
-        kept_up.catch_up(events[:at])
-        assert kept_up.history == sent(events[:at]) == fold.history(events[:at])
-
-
-# ------------------------------------------------------------------ a run that was cut off
-
-
-def test_a_run_that_was_cut_off_is_found_and_one_that_ended_is_not() -> None:
-    assert fold.cut_off(EDIT) is None
-    assert fold.cut_off(EDIT[:3]) == EDIT[0]
-    assert fold.cut_off([*EDIT[:3], ev.RunEnded(StopReason.STOPPED)]) is None
-    assert fold.cut_off([]) is None
-    assert fold.waiting(EDIT) == []
