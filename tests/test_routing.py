@@ -12,7 +12,7 @@ from tests.cli.server import Failure, Text, serving
 from tests.conftest import talking
 from tests.fakes import Person
 from tests.providers.test_web import DDG, Site, site
-from tui_agent import replay, routing
+from tui_agent import recording, replay, routing
 from tui_agent.config import Settings, Web
 from tui_agent.core import events as ev
 from tui_agent.core import fold
@@ -218,7 +218,7 @@ async def test_a_replay_goes_across_a_general_question(tmp_path: Path) -> None:
     number, divergence = await replay.play(made.events, replay.Stage())
     assert divergence is None
     assert number == 9
-    assert [run.task for run in replay.runs(made.events)][1] == "What is the weather in Bern?"
+    assert [run.task for run in recording.runs(made.events)][1] == "What is the weather in Bern?"
 
 
 @pytest.mark.parametrize(("turn", "texts"), [(1, []), (2, ["fix the test", "Fixed."]), (3, ["fix the test", "Fixed."])])

@@ -36,10 +36,10 @@ from tui_agent.core.types import (
     Verdict,
 )
 from tui_agent.paths import Paths
+from tui_agent.recording import Run
 from tui_agent.replay import (
     Bytes,
     RecordedTools,
-    Run,
     Stage,
     denied_then,
     outcome_then,

@@ -17,15 +17,15 @@ from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 from tui_agent.core import events as ev
-from tui_agent.core import fold, unfinished
+from tui_agent.core import fold
 from tui_agent.core.agent import Agent
 from tui_agent.core.check import Check
-from tui_agent.core.endings import CUT_OFF, Limits, StopReason
+from tui_agent.core.endings import Limits
 from tui_agent.core.evidence import Changed, missing
-from tui_agent.core.guards import NOT_SHOWN, PASSED_BUT, TOO_OFTEN, Denied, denial, signature
+from tui_agent.core.guards import NOT_SHOWN, PASSED_BUT, denial
 from tui_agent.core.log import MemoryLog, is_durable
 from tui_agent.core.lookup import Lookup, ReadOutput
-from tui_agent.core.loop import ONLY_STEP, WARNINGS, run
+from tui_agent.core.loop import run
 from tui_agent.core.programs import TOOLS as CLASSES
 from tui_agent.core.reply import over_the_limit, parse_arguments
 from tui_agent.core.standing import apart
@@ -59,112 +59,12 @@ from tui_agent.core.types import (
 )
 from tui_agent.protocols.dialect import Speech, Text
 from tui_agent.protocols.native import StepDown
+from tui_agent.recording import Run, runs
 from tui_agent.shapes import END, Divergence, Recorded, Shape, shape_of
 from tui_agent.tools.lookups import LOOKUPS
-from tui_agent.tools.registry import TOOLS
 
 Bytes: TypeAlias = Callable[[str | None], bytes | None]
 """The bytes of a hash, None where they are not held."""
-
-SPECS: Mapping[str, ToolSpec] = {name: tool.spec for name, tool in {**TOOLS, **LOOKUPS}.items()}
-_LEFT = {text: left for left, text in WARNINGS.items()} | {ONLY_STEP: 0}
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One task of a session: the events before it, and its own up to its end or to where it was interrupted."""
-
-    before: tuple[Recorded, ...]
-    events: tuple[Recorded, ...]
-    whole: bool
-    """False when the person interrupted it, or the process died: then it is compared up to there."""
-
-    @property
-    def task(self) -> str:
-        """What the person said."""
-        first = self.events[0]
-        assert isinstance(first, ev.UserSaid)
-        return first.text
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        """Its events of one kind, in order."""
-        return [event for event in self.events if isinstance(event, kind)]
-
-    @property
-    def stopping(self) -> Denied:
-        """Whose no ended it at once, as the settings then said; "" when none did."""
-        ends, denied = self.of(ev.RunEnded), [done for done in self.of(ev.ToolDone) if done.denied]
-        if not (ends and ends[-1].reason is StopReason.DENIED and denied):
-            return ""
-        last: ev.ToolDone = denied[-1]
-        same = [done for done in denied if signature(done.call) == signature(last.call)]
-        return last.denied if len(same) < TOO_OFTEN else ""
-
-    @property
-    def tools(self) -> tuple[ToolSpec, ...]:
-        """The tools that a model was offered in any protocol; a server's own come without what is known of their fields."""
-        names = dict.fromkeys((*self.named(text=False), *self.named(text=True)))
-        return tuple(SPECS.get(name) or ToolSpec(name, "", {"type": "object"}, {}) for name in names)
-
-    def named(self, *, text: bool) -> tuple[str, ...]:
-        """What was offered natively or as text; today's tools where the log does not tell."""
-        protocol, named = "native", {False: (tuple(TOOLS), 0), True: (tuple(TOOLS), 0)}
-        for at, event in enumerate((*self.before, *self.events)):
-            if isinstance(event, ev.ModelChosen | ev.ProtocolChosen):
-                protocol = event.protocol
-            kind = protocol != "native"
-            if isinstance(event, ev.Instructed) and event.names and named[kind][1] <= len(self.before):
-                named[kind] = event.names, at
-        return named[text][0]
-
-    def limits(self, today: Limits) -> Limits:
-        """Today's limits with the number of steps that the recording shows it had, where it shows one."""
-        replies = 0
-        for event in self.events:
-            if isinstance(event, ev.Notice) and event.text in _LEFT:
-                return replace(today, max_steps=replies + 1 + _LEFT[event.text])
-            replies += isinstance(event, ev.AssistantSaid)
-        ends = self.of(ev.RunEnded)
-        if ends and ends[-1].reason is StopReason.STEP_LIMIT:
-            return replace(today, max_steps=ends[-1].steps)
-        return today
-
-
-def runs(events: Sequence[Recorded]) -> Iterator[Run]:
-    """The tasks of a session, in order. What happened between them is history only."""
-    starts = [at for at, event in enumerate(events) if isinstance(event, ev.UserSaid)]
-    for start, end in pairwise([*starts, len(events)]):
-        own = list(events[start:end])
-        ended = next((at for at, event in enumerate(own) if isinstance(event, ev.RunEnded)), None)
-        own = own if ended is None else own[: ended + 1]
-        cut = next((at for at in range(len(own)) if _interrupted(own, at)), None)
-        whole = cut is None and ended is not None
-        yield Run(tuple(events[:start]), tuple(own) if whole else _answered_part(own[:cut]), whole)
-
-
-def _answered_part(own: Sequence[Recorded]) -> tuple[Recorded, ...]:
-    """An interrupted run up to its last reply, and beyond it only when all calls of that reply were carried out."""
-    last = max((at for at, event in enumerate(own) if isinstance(event, ev.AssistantSaid)), default=-1)
-    if last >= 0:
-        reply = own[last]
-        done = {event.call.id for event in own[last:] if isinstance(event, ev.ToolDone)}
-        assert isinstance(reply, ev.AssistantSaid)
-        if not done.issuperset(call.id for call in reply.message.calls):
-            return tuple(own[: last + 1])
-    return tuple(own)
-
-
-def _interrupted(own: Sequence[Recorded], at: int) -> bool:
-    match own[at]:
-        case ev.AssistantSaid(complete=False):
-            return not (at + 1 < len(own) and isinstance(own[at + 1], ev.ProviderFailed))
-        case ev.ToolDone(note=note) if note == "stopped" or note.startswith(unfinished.WORD):
-            return True
-        case ev.RunEnded(reason=StopReason.STOPPED, detail=detail):
-            return detail in {"stopped by you", CUT_OFF}
-        case ev.RunEnded(reason=StopReason.CONTEXT_LIMIT):
-            return True  # how full a request was depends on the prompt, which the log does not hold
-    return False
 
 
 # ------------------------------------------------------------------ stand-ins

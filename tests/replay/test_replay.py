@@ -22,7 +22,8 @@ from tests.test_modes import session
 from tui_agent.core import events as ev
 from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.log import load
-from tui_agent.replay import RecordedTools, Stage, play, runs
+from tui_agent.recording import runs
+from tui_agent.replay import RecordedTools, Stage, play
 from tui_agent.shapes import Divergence, shape_of
 from tui_agent.workspace.receipts import Blobs
 
