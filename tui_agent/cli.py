@@ -95,15 +95,15 @@ def words_of(name: str) -> Collection[str]:
         return BY_NAME if name == "--help" else ()
     from tui_agent.completions import command  # noqa: PLC0415 - only after a slip
 
-    found = command(name, "", BY_NAME[name].load().parser())
+    found = command(name, "", BY_NAME[name].load().parser(), words={"WORD": BY_NAME[name].words})
     return {*found.choices, *(inner.name for inner in found.inner)}
 
 
 def complete_streams() -> None:
     """Make stdin, stdout and stderr usable, whatever the caller left of them.
 
-    A closed one becomes /dev/null, so that no file of ours gets its number. What the encoding of the terminal cannot
-    say is escaped.
+    A closed one becomes /dev/null, so that no file of ours gets its number. What the encoding of a terminal cannot say is
+    escaped; who reads a pipe or a file gets the text itself.
     """
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(fd, True)
@@ -113,7 +113,7 @@ def complete_streams() -> None:
         if stream is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - for as long as we live
         elif mode == "w" and isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
 
 
 def not_written(why: OSError) -> int:

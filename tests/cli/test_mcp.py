@@ -78,6 +78,29 @@ def test_a_signal_while_a_server_starts_ends_it_with_a_result(shell: Shell, numb
     assert b"stopped" in err
 
 
+def test_a_signal_after_the_result_makes_no_other_one_of_it(shell: Shell) -> None:
+    with serving(Text("Fine.")) as mine:
+        shell.use(mine.url, server("hostile.py", "stays"))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tui_agent", "-p", "hello", "--json"],
+            cwd=shell.work,
+            env=shell.environment({}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        with process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert json.loads(process.stdout.readline())["exit_code"] == 0
+            while b"exit 0" not in process.stderr.readline():  # the last line; the server takes two seconds to end
+                pass
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, b"")
+
+
 @pytest.mark.parametrize("mode", ["read", "plan"])
 def test_modes_that_only_read_start_none(shell: Shell, mode: str) -> None:
     note = shell.base / "note"

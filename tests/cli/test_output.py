@@ -158,6 +158,8 @@ def test_one_word_that_is_nearly_a_command_is_not_sent_to_a_model(shell: Shell, 
     [
         ("completion bash", "completions", "-- completion bash"),
         ("confg check", "config", "-- confg check"),
+        ("session list", "sessions", "-- session list"),
+        ("session prune", "sessions", "-- session prune"),
         ("docter --json", "doctor", "--json -- docter"),
         ("help doctor", "--help", "-- help doctor"),
     ],
@@ -245,7 +247,8 @@ def test_any_locale_and_terminal(shell: Shell, env: dict[str, str | None]) -> No
         done = shell.run("-p", "lies ü", env=env)
         as_json = shell.run("--json", "-p", "lies ü", env=env)
     assert done.code == 0, done.err
-    assert done.out.endswith(" ok\n")
+    assert done.out == "ä → \\ud800 ok\n", "who reads a pipe gets UTF-8"
+    assert server.bodies[0]["messages"][-1]["content"] == "lies ü"
     assert as_json.json["answer"].endswith(" ok")
     assert server.told(1)[0].endswith("ä")
 
@@ -255,7 +258,7 @@ def test_words_that_are_no_utf8(shell: Shell) -> None:
         shell.use(server.url)
         done = shell.run("-p", os.fsdecode(b"caf\xe9"))
     assert done.code == 0, done.err
-    assert server.bodies[0]["messages"][-1]["content"] == "caf?"
+    assert server.bodies[0]["messages"][-1]["content"] == "caf\ufffd"
 
 
 @pytest.mark.parametrize("home", [None, "", "/nowhere/at/all"])

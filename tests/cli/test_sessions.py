@@ -23,6 +23,8 @@ def test_the_list_and_its_search(shell: Shell) -> None:
     assert "elsewhere" in shell.run("sessions", "--all").out
     assert one.name in shell.run("sessions", "a.py").out
     assert "0 sessions here" in shell.run("sessions", "nothing").out
+    assert shell.run("sessions", "list").out == shell.run("sessions").out
+    assert one.name in shell.run("sessions", "list", "a.py").out
     (found,) = json.loads(shell.run("sessions", "--json").out)
     assert (found["id"], found["turns"], found["files"]) == (one.name, 1, ["src/a.py"])
 

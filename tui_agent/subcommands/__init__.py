@@ -23,11 +23,15 @@ class Entry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Subcommand:
-    """A first word of the command line, what it does in a few words, and its module in this package."""
+    """A first word of the command line, what it does in a few words, and its module in this package.
+
+    `words`: what it understands where its parser takes any WORD.
+    """
 
     name: str
     summary: str
     module: str
+    words: tuple[str, ...] = ()
 
     def load(self) -> Entry:
         """The module itself."""
@@ -41,7 +45,7 @@ SUBCOMMANDS: tuple[Subcommand, ...] = (
     Subcommand("config", "check, find, edit, show and import your configuration", "config"),
     Subcommand("doctor", "why something does not work here, and what to do about it", "doctor"),
     Subcommand("keys", "every action with its keys; --probe shows what your terminal sends", "keys"),
-    Subcommand("sessions", "list what is kept, and remove what is old", "sessions"),
+    Subcommand("sessions", "list what is kept, and remove what is old", "sessions", ("list", "export", "prune")),
     Subcommand("paths", "where everything is kept, and how large it is", "paths"),
     Subcommand("purge", "remove everything that is kept; --dry-run lists it", "purge"),
     Subcommand("completions", "print the completions for bash, zsh or fish", "completions"),

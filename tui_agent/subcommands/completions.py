@@ -33,5 +33,5 @@ def tree() -> Command:
     from tui_agent.ui.themes import names  # noqa: PLC0415 - Textual is heavy
 
     words = {"ACTION": tuple(action.id for action in ACTIONS), "THEME": names()}
-    inner = [command(c.name, c.summary, c.load().parser(), words=words) for c in SUBCOMMANDS]
+    inner = [command(c.name, c.summary, c.load().parser(), words=words | {"WORD": c.words}) for c in SUBCOMMANDS]
     return command("", "", START.load().parser(), inner, words)

@@ -21,7 +21,7 @@ from tui_agent.sessions import LOG, Summary, delete, find, in_folder, listed, pr
 from tui_agent.subcommands.parsing import Parser, folder, sessions_in
 
 EXAMPLES = """examples:
-  tui-agent sessions                          those of this folder, the newest first
+  tui-agent sessions                          those of this folder, the newest first; so does: sessions list
   tui-agent sessions --all unicode            those of every folder with these words
   tui-agent sessions export NAME > it.md      one of them as a document; with --json as messages
   tui-agent sessions prune --older 90d        remove what was not touched for 90 days"""
@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     """What is listed or removed."""
     p = Parser(prog="tui-agent sessions", description="List the sessions, or remove old ones.", epilog=EXAMPLES)
     p.add_argument(
-        "words", nargs="*", metavar="TEXT", help="words in a name, a message or a file; or a command: see below"
+        "words", nargs="*", metavar="WORD", help="words in a name, a message or a file; or a command: see below"
     )
     p.add_argument("--all", action="store_true", help="those of every folder")
     p.add_argument("--json", action="store_true", help="print them as JSON")
@@ -46,15 +46,17 @@ def run(options: argparse.Namespace) -> int:
     """List, or carry out the command that stands first."""
     paths = user_paths()
     sessions_in(paths)
-    if options.words[:1] == ["export"] and len(options.words) > 1:
-        return exported(" ".join(options.words[1:]), paths, as_json=options.json)
-    if options.words[:1] == ["prune"]:
+    first, rest = options.words[:1], options.words[1:]
+    if first == ["export"] and rest:
+        return exported(" ".join(rest), paths, as_json=options.json)
+    if first == ["prune"]:
         return prune(options.older, paths, dry_run=options.dry_run)
     if options.older or options.dry_run:
         raise ConfigError("--older and --dry-run are for: tui-agent sessions prune")
+    words = " ".join(rest if first == ["list"] else options.words)
     found = listed(paths.sessions)
     shown = found if options.all else in_folder(found, folder(Path()))
-    shown = [one for one in shown if not one.missing(" ".join(options.words), folder=options.all)]
+    shown = [one for one in shown if not one.missing(words, folder=options.all)]
     if options.json:
         print(json.dumps([asdict(one) | {"title": one.title} for one in shown], indent=1))
         return 0

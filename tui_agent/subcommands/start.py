@@ -7,6 +7,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -227,8 +228,9 @@ def task_of(options: argparse.Namespace) -> str | None:
         sources.append(data.decode("utf-8", "replace"))
     elif not options.words and not options.prompt:
         return None
-    # words of the command line that are no UTF-8 could not be sent or shown
-    task = "\n\n".join(s for s in map(str.strip, sources) if s).encode("utf-8", "replace").decode()
+    given = "\n\n".join(s for s in map(str.strip, sources) if s)
+    # words of the command line are UTF-8 whatever the locale says, and what is none could not be sent or shown
+    task = given.encode("utf-8", "surrogateescape").decode(errors="replace")
     if not task:
         raise ConfigError("the task is empty")
     return task
@@ -332,12 +334,18 @@ def choose(session: Session, options: argparse.Namespace, loaded: Loaded, user_f
 
 
 async def _connected(terms: Terms, work: Awaitable[int]) -> int:
-    """Do the work with connections that are kept from one model call to the next, and with servers that end after it."""
+    """Do the work with connections that are kept from one model call to the next, and with servers that end after it.
+
+    Its result was told by then, so that a signal makes no other exit code of it.
+    """
+    from tui_agent.oneshot import stopping_on_signals  # noqa: PLC0415
+
     async with terms.network.kept():
         try:
             return await work
         finally:
-            await terms.servers.close()
+            with stopping_on_signals(), suppress(asyncio.CancelledError):
+                await terms.servers.close()
 
 
 def narrowed(settings: Settings, options: argparse.Namespace) -> Settings:
