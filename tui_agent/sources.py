@@ -16,6 +16,7 @@ from tui_agent.core.policy import DEFAULT
 from tui_agent.core.secrets import Secrets
 from tui_agent.paths import tilde
 from tui_agent.providers.keys import own_secrets
+from tui_agent.providers.web import ENGINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,13 @@ def defaults() -> dict[str, Any]:
             "sandbox": settings.sandbox,
             "check_after": settings.check_after,
         },
+        "context": {"compact": settings.compact},
         "ui": {name: value for name, value in asdict(Ui()).items() if value is not None},
+        "web": {
+            "search": settings.web.search,
+            "intents": settings.web.intents,
+            "endpoints": {name: engine.endpoint for name, engine in ENGINES.items()},
+        },
     }
 
 
@@ -89,7 +96,7 @@ def _name(part: str) -> str:
 def _shown(key: tuple[str, ...], value: Any) -> str:
     if len(key) > 2 and key[2] in {"headers", "env"}:  # of a profile or a server
         return HIDDEN
-    if isinstance(value, str) and key[-1] in {"endpoint", "url", "proxy"}:
+    if isinstance(value, str) and (key[-1] in {"endpoint", "url", "proxy"} or key[:2] == ("web", "endpoints")):
         value = shown(value)
     if isinstance(value, list) and key[0] == "mcp_servers" and key[-1] == "args":
         value = shown_words([str(word) for word in value])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Callable
 from typing import Any
@@ -111,6 +112,8 @@ note = "{CANARY}"
 max_steps = 7
 [network]
 proxy = "http://me:{CANARY}@127.0.0.1:3128"
+[web.endpoints]
+brave = "https://me:{CANARY}@search.invalid/v1"
 [mcp_servers.files]
 env = {{ TOKEN = "{CANARY}" }}
 command = "sh"
@@ -135,6 +138,13 @@ args = ["--api-key", "{CANARY}", "-v", "X_TOKEN={CANARY}", "https://me:{CANARY}@
     assert found["profiles.cloud.headers.Authorization = [hidden]"] == home
     assert found['permissions.write = "deny"'] == str(shell.work / ".tui_agent/config.toml")
     assert shell.run("config", "show", "--cwd", "/no/such/folder").code == 5
+
+
+def test_show_has_what_counts_when_nobody_says_anything(shell: Shell) -> None:
+    shown = shell.run("config", "show").out
+    for line in ("context.compact = true", 'web.search = "off"', 'web.intents = "auto"', 'ui.esc_stops = "double"'):
+        assert re.search(rf"^{re.escape(line)} +# built in$", shown, re.MULTILINE), line
+    assert 'web.endpoints.exa = "https://api.exa.ai/search"' in shown
 
 
 def test_the_layers_in_their_order(shell: Shell) -> None:
