@@ -18,6 +18,7 @@ from typing import Any
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
+from tui_agent.core.disk import ordinary, there
 from tui_agent.core.display import plain
 from tui_agent.core.reply import bounded_json
 from tui_agent.core.secrets import Secrets
@@ -206,8 +207,7 @@ def read(file: Path) -> list[ev.Durable]:
         AgentError: the file is not there, or holds no messages; says what is wrong with which.
     """
     try:
-        with file.open("rb") as opened:
-            data = opened.read(LONGEST + 1)
+        data = ordinary(file, LONGEST + 1)
         if len(data) > LONGEST:
             raise AgentError(f"{file} is larger than {LONGEST // 2**20} MiB")
         found = json.loads(data)
@@ -274,7 +274,7 @@ def write(file: Path, text: str, *, over: bool = False) -> None:
         FileExistsError: it is there already.
         AgentError: it cannot be written; what was there is as it was.
     """
-    if not over and file.exists():
+    if not over and there(file):
         raise FileExistsError(str(file))
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:

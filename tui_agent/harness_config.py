@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tui_agent.config import merge
+from tui_agent.config import MOST, merge
+from tui_agent.core.disk import ordinary
 from tui_agent.core.types import ConfigError
 from tui_agent.schema import PRICES, known, validate
 
@@ -61,7 +62,7 @@ def read(files: Sequence[Path]) -> Imported:
 
 def _object(file: Path) -> dict[str, Any]:
     try:
-        data = json.loads(file.read_text(encoding="utf-8-sig"))
+        data = json.loads(ordinary(file, MOST).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file} is no JSON: {error}") from error
     except OSError as error:

@@ -21,6 +21,7 @@ from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.check import Check
+from tui_agent.core.disk import is_file, is_folder
 from tui_agent.core.display import plain
 from tui_agent.core.log import load
 from tui_agent.core.types import (
@@ -67,7 +68,7 @@ def log_of(paths: Paths, session: str) -> Path:
         ConfigError: there is none.
     """
     for candidate in (Path(session), Path(session, "log.jsonl"), paths.sessions / session / "log.jsonl"):
-        if candidate.is_file():
+        if is_file(candidate):
             return candidate
     raise ConfigError(f"there is no session {session!r}: give its id (a folder of {paths.sessions}) or its log.jsonl")
 
@@ -222,7 +223,7 @@ def _workshop(events: Sequence[Recorded], blobs: Path, settings: Settings, trust
     """A copy of the folder that the session worked in, removed at the end."""
     started = next((event for event in events if isinstance(event, ev.SessionStarted)), None)
     root = Path(started.cwd) if started else Path()
-    if started is None or not root.is_dir():
+    if started is None or not is_folder(root):
         raise AgentError(f"the folder of the session is not there: {root}")
     trusted = trust.look(root).trusted
     environment = child_environment(
@@ -231,7 +232,7 @@ def _workshop(events: Sequence[Recorded], blobs: Path, settings: Settings, trust
     with tempfile.TemporaryDirectory(prefix="tui-agent-replay-") as temp:
         copy = Path(temp).resolve() / root.name
         shutil.copytree(root, copy, symlinks=True, ignore=_special)
-        if blobs.is_dir():
+        if is_folder(blobs):
             shutil.copytree(blobs, Path(temp) / "blobs")
         policy = replace(settings.policy, trusted=trusted)
         commands = Confined(copy, lambda: environment, choice=settings.sandbox)

@@ -130,6 +130,7 @@ def test_a_session_is_named_by_its_id_too(shell: Shell) -> None:  # noqa: F811
     unknown = shell.run("replay", "nope")
     assert unknown.code == 5
     assert "there is no session 'nope'" in unknown.err
+    assert "there is no session" in shell.run("replay", "x" * 300).err
 
 
 def test_what_is_no_session_is_refused_in_one_sentence(shell: Shell) -> None:  # noqa: F811

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -214,6 +215,11 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         export.read(tmp_path / "none.json")
     with pytest.raises(AgentError, match="cannot be written"):
         export.write(tmp_path / "no" / "folder.md", "x")
+    with pytest.raises(AgentError, match="too long"):
+        export.write(tmp_path / f"{'x' * 300}.md", "x")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(AgentError, match="no ordinary file"):
+        export.read(tmp_path / "pipe")
 
 
 def test_messages_of_other_programs_are_read(tmp_path: Path) -> None:

@@ -372,7 +372,14 @@ async def test_save_and_load(tmp_path: Path) -> None:
         before = app.session.history
         await send(app, pilot, "/save talk.json")
         await until(lambda: "Written" in noticed(app))
-        for command, why in (("/load none.json", "No such file"), ("/load", "/load FILE"), ("/save", "/save FILE")):
+        for command, why in (
+            ("/load none.json", "No such file"),
+            ("/load", "/load FILE"),
+            ("/save", "/save FILE"),
+            ("/load ~nobody-knows-me/x.json", "~nobody-knows-me/x.json cannot be read"),
+            ("/save ~nobody-knows-me/x.json", "~nobody-knows-me/x.json cannot be written"),
+            (f"/export {'x' * 300}.md", "too long"),
+        ):
             await send(app, pilot, command)
             await until(lambda why=why: why in noticed(app))  # type: ignore[misc]
             assert app.session.history == before

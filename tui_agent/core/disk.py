@@ -31,6 +31,11 @@ def is_link(path: str | Path) -> bool:
     return os.path.islink(path)  # noqa: PTH114
 
 
+def from_home(name: str) -> Path:
+    """A path that may begin with `~`; one of a person whom nobody knows stays as it is, where pathlib raises."""
+    return Path(os.path.expanduser(name))  # noqa: PTH111
+
+
 def ordinary(file: str | Path, limit: int, *, links: bool = True) -> bytes:
     """The first `limit` bytes of an ordinary file; `links`: a link to one counts as well.
 

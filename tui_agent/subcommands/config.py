@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from tui_agent.config import load, read_layer, save_profiles
-from tui_agent.core.disk import there
+from tui_agent.core.disk import from_home, there
 from tui_agent.core.display import plain
 from tui_agent.core.types import ConfigError
 from tui_agent.harness_config import USUAL, read
@@ -119,7 +119,7 @@ def take(options: argparse.Namespace, file: Path) -> int:
     if any(fault.severity == "error" for fault in faults):
         tell(faults)
         return USAGE_ERROR
-    files = options.files or [Path(USUAL).expanduser()]
+    files = options.files or [from_home(USUAL)]
     found = read(files)
     if not found.tables["profiles"]:
         raise ConfigError(f"there is no profile in {', '.join(map(str, files))}: nothing was taken")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tui_agent import __version__, export
 from tui_agent.core import events as ev
 from tui_agent.core import fold
+from tui_agent.core.disk import from_home
 from tui_agent.core.display import plain
 from tui_agent.core.endings import StopReason
 from tui_agent.core.log import load
@@ -84,7 +85,7 @@ class Documents:
         self._said(lambda: self._write(self._file(name), export.messages(self._app.session.history, secrets)))
 
     def _file(self, name: str) -> Path:
-        return self._app.session.root / Path(name).expanduser()
+        return self._app.session.root / from_home(name)
 
     def _said(self, work: Callable[[], str]) -> None:
         """Do it and say what came of it."""
