@@ -30,7 +30,7 @@ def check_of(
         asks = _asks(terms, commands.confines(argv), unseen)
         why = UNSEEN if terms.trusted else "this folder is restricted: its check asks each time"
         return Check(
-            argv, partial(_run, workspace, argv), TIMEOUT, asks, why, where=commands.where(argv), each_edit=each
+            argv, partial(run_check, workspace, argv), TIMEOUT, asks, why, where=commands.where(argv), each_edit=each
         )
     store, root = checks_of(terms), terms.root.resolve()
     may_ask = terms.trusted and terms.interactive
@@ -45,7 +45,7 @@ def check_of(
                 told(str(error))
 
     why = f"found in {found.source}; yes also keeps it as the check of this folder, no does not ask again"
-    run, where = partial(_run, workspace, found.argv), commands.where(found.argv)
+    run, where = partial(run_check, workspace, found.argv), commands.where(found.argv)
     return Check(found.argv, run, TIMEOUT, "always", why, True, answered, where, each)
 
 
@@ -60,11 +60,13 @@ def _asks(terms: Terms, confined: bool, unseen: Callable[[], bool]) -> Literal["
     return "always" if unseen() else "unseen"
 
 
-async def _run(workspace: Workspace, argv: tuple[str, ...], emit: Emit) -> ev.CheckDone:
+async def run_check(workspace: Workspace, argv: tuple[str, ...], emit: Emit) -> ev.CheckDone:
+    """Run a check and see what it changed itself."""
     result, receipt = await workspace.check(argv, TIMEOUT, emit)
     if result is None:
         return ev.CheckDone(argv, None, "interrupted by the person", receipt.duration, receipt=receipt)
     output = "\n".join([result.error or result.output, *(f"({remark})" for remark in result.remarks)])
     long = result.exit_code != 0 and len(output) > CHECK_HEAD + CHECK_TAIL
     kept = await to_the_end(lambda: workspace.outputs.keep(output)) if long else ""
-    return ev.CheckDone(argv, result.exit_code, output, result.duration, result.sandbox, receipt, kept)
+    ran, sandbox = result.error is None, result.sandbox
+    return ev.CheckDone(argv, result.exit_code, output, result.duration, sandbox, receipt, kept, ran)

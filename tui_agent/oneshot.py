@@ -20,7 +20,7 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.codec import to_json
 from tui_agent.core.display import label, plain
-from tui_agent.core.endings import GO_ON, UNANSWERED, StopReason
+from tui_agent.core.endings import UNANSWERED, StopReason
 from tui_agent.core.programs import TOOLS
 from tui_agent.core.receipt import Receipt
 from tui_agent.core.types import ApprovalRequest, RetryTick, WriteBytes
@@ -212,7 +212,8 @@ def status_lines(event: ev.Event, last: ev.Event | None, session: Session, style
 def check_lines(check: ev.CheckDone) -> Iterator[str]:
     """A check with how it was confined, and its output when it failed."""
     confined = "unsandboxed" if check.sandbox == "none" else f"sandbox {check.sandbox}"
-    result = "ok" if check.passed else "FAILED" if check.exit_code is None else f"FAILED (exit {check.exit_code})"
+    failed = "FAILED" if check.exit_code is None else f"FAILED (exit {check.exit_code})"
+    result = "ok" if check.passed else failed if check.ran else "could not be run"
     command = label(shlex.join(check.argv), _OBJECT)
     yield in_lines([f"  check  {command}", result, seconds(check.duration), confined], "   ", "    ")
     if not check.passed:
@@ -273,7 +274,7 @@ def answer(events: Sequence[ev.Durable]) -> str:
         match event:
             case ev.AssistantSaid(message) if message.text.strip() and plainly.issuperset(c.id for c in message.calls):
                 said, begun = begun + message.text, ""
-            case ev.Notice(text) if text == GO_ON:
+            case ev.Notice(goes_on=True):
                 begun = said
     return said
 

@@ -14,9 +14,9 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-from tui_agent.checks import TIMEOUT
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.core import fold
@@ -24,7 +24,9 @@ from tui_agent.core.check import Check
 from tui_agent.core.disk import is_file, is_folder
 from tui_agent.core.display import plain
 from tui_agent.core.log import load
+from tui_agent.core.receipt import Receipt
 from tui_agent.core.types import (
+    DRY_RUN,
     AgentError,
     ApprovalRequest,
     ConfigError,
@@ -36,6 +38,7 @@ from tui_agent.core.types import (
     ToolSpec,
     Verdict,
 )
+from tui_agent.gate import run_check
 from tui_agent.paths import Paths
 from tui_agent.recording import Run
 from tui_agent.replay import (
@@ -93,13 +96,22 @@ def replay(log: Path, settings: Settings, trust: TrustStore, *, execute: bool) -
         with _workshop(loaded.events, log.parent / "blobs", settings, trust) as workshop:
             asyncio.run(workshop.rewind(loaded.events))
             content = workshop.workspace.content
-            stage = Stage(settings.limits, workshop.tools, workshop.check, _held(log), content, executes=True)
+            stage = Stage(
+                settings.limits,
+                workshop.tools,
+                workshop.check,
+                _held(log),
+                content,
+                executes=True,
+                beside=workshop.catch_up,
+            )
             number, divergence = asyncio.run(play(loaded.events, stage, _show))
     else:
         held = _held(log)
         stage = Stage(settings.limits, lambda run: RecordedTools(run, held), held=held)
         number, divergence = asyncio.run(play(loaded.events, stage, _show))
-    return _report(number, divergence, damaged=bool(loaded.problems))
+    begun = fold.cut_off(loaded.events) is not None
+    return _report(number, divergence, damaged=bool(loaded.problems), begun=begun)
 
 
 def _held(log: Path) -> Bytes:
@@ -113,9 +125,12 @@ def _show(shape: Shape) -> None:
     print(plain(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"), flush=True)
 
 
-def _report(number: int, divergence: Divergence | None, *, damaged: bool) -> int:
+def _report(number: int, divergence: Divergence | None, *, damaged: bool, begun: bool) -> int:
+    """Say what came of it; `begun`: the log ends in the middle of a run."""
     if divergence is None:
-        rest = ", but the log is not whole: what is missing could not be compared" if damaged else ""
+        rest = ", up to where the log breaks off in the middle of a run" if begun else ""
+        if damaged:
+            rest = ", but the log is not whole: what is missing could not be compared"
         _say(f"{number} events, all as recorded{rest}")
         return DIVERGED if damaged else 0
     one, other = divergence.expected, divergence.actual
@@ -140,10 +155,8 @@ class Workshop:
     `undoing` brings it back to where the session began; `workspace` has read nothing then, as the session had not.
     """
 
-    root: Path
     undoing: Workspace
     workspace: Workspace
-    commands: Confined
 
     async def rewind(self, events: Sequence[Recorded]) -> None:
         """Take back in the copy what the session changed.
@@ -158,6 +171,17 @@ class Workshop:
         if blocked:
             raise AgentError(f"not played, because the folder cannot be brought back: {'; '.join(blocked)}")
 
+    async def catch_up(self, events: Sequence[Recorded]) -> None:
+        """Change files as the person did between two runs, and as a run did before it was interrupted.
+
+        What cannot be done again, because nobody kept its bytes, is named: it may be why something differs.
+        """
+        plan = await self.workspace.plan_undo([_turned(receipt) for receipt in reversed(list(fold.receipts(events)))])
+        left = [step.path for step in plan if not (step.possible or step.state == "same")]
+        left += [outcome.text for outcome in await self.workspace.undo(plan) if outcome.status != "applied"]
+        if left:
+            _say(f"what was done between two tasks could not be done again: {', '.join(left)}")
+
     def tools(self, recording: Run) -> Executed:
         """The workspace of the copy, asking where the recording asked."""
         asked = frozenset(event.call_id for event in recording.of(ev.Asked))
@@ -166,11 +190,7 @@ class Workshop:
 
     def check(self, recording: Run) -> Check | None:
         """The check, carried out in the copy."""
-        return recorded_check(recording, self._check)
-
-    async def _check(self, argv: tuple[str, ...], emit: Emit) -> ev.CheckDone:
-        result = await self.commands(argv, cwd=self.root, timeout=TIMEOUT, emit=emit)
-        return ev.CheckDone(argv, result.exit_code, result.error or result.output, result.duration, result.sandbox)
+        return recorded_check(recording, partial(run_check, self.workspace))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +229,31 @@ class Executed:
         verdict = self._hands(request.call).decide(request)
         if verdict.permission == "allow" and request.call.id in self.asked:
             return replace(verdict, permission="ask")
-        if verdict.permission == "ask" and done is not None and done.receipt is not None:
+        if verdict.permission == "ask" and done is not None and (done.receipt is not None or done.note == DRY_RUN):
             return replace(verdict, permission="allow")
         return verdict
 
     async def commit(self, request: ApprovalRequest, decision: Decision, emit: Emit) -> Outcome:
-        """Carry it out in the copy."""
+        """Carry it out in the copy, but for what was only shown then."""
+        done = self.unasked.get(request.call.id)
+        if done is not None and done.note == DRY_RUN:
+            return outcome_then(done)
         return await self._hands(request.call).commit(request, decision, emit)
+
+
+def _turned(receipt: Receipt) -> Receipt:
+    """A receipt whose undo does again what it tells of."""
+    changed = tuple(
+        replace(c, before=c.after, after=c.before, mode=c.new_mode, new_mode=c.mode) for c in receipt.changed
+    )
+    return replace(
+        receipt,
+        before=receipt.after,
+        after=receipt.before,
+        mode=receipt.new_mode,
+        new_mode=receipt.mode,
+        changed=changed,
+    )
 
 
 @contextmanager
@@ -248,7 +286,7 @@ def _workshop(events: Sequence[Recorded], blobs: Path, settings: Settings, trust
             )
             for _ in range(2)
         )
-        yield Workshop(copy, undoing, workspace, commands)
+        yield Workshop(undoing, workspace)
 
 
 def _special(folder: str, names: list[str]) -> list[str]:

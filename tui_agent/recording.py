@@ -29,6 +29,9 @@ class Run:
     events: tuple[Recorded, ...]
     whole: bool
     """False when the person interrupted it, or the process died: then it is compared up to there."""
+    beside: tuple[Recorded, ...] = ()
+    """The events right before it that belong to no task: what the person did, and the part of an interrupted one that
+    cannot be played."""
 
     @property
     def task(self) -> str:
@@ -82,7 +85,8 @@ class Run:
 
 
 def runs(events: Sequence[Recorded]) -> Iterator[Run]:
-    """The tasks of a session, in order. What happened between them is history only."""
+    """The tasks of a session, in order."""
+    played = 0
     starts = [at for at, event in enumerate(events) if isinstance(event, ev.UserSaid)]
     for start, end in pairwise([*starts, len(events)]):
         own = list(events[start:end])
@@ -90,7 +94,9 @@ def runs(events: Sequence[Recorded]) -> Iterator[Run]:
         own = own if ended is None else own[: ended + 1]
         cut = next((at for at in range(len(own)) if _interrupted(own, at)), None)
         whole = cut is None and ended is not None
-        yield Run(tuple(events[:start]), tuple(own) if whole else _answered_part(own[:cut]), whole)
+        part = tuple(own) if whole else _answered_part(own[:cut])
+        yield Run(tuple(events[:start]), part, whole, tuple(events[played:start]))
+        played = start + len(part)
 
 
 def _answered_part(own: Sequence[Recorded]) -> tuple[Recorded, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +20,7 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.agent import Agent
 from tui_agent.core.check import Check
-from tui_agent.core.endings import Limits
+from tui_agent.core.endings import BROKEN_OFF, UNANSWERED, Limits
 from tui_agent.core.evidence import Changed, missing
 from tui_agent.core.guards import NOT_SHOWN, PASSED_BUT, denial
 from tui_agent.core.log import MemoryLog, is_durable
@@ -118,8 +118,8 @@ def _deltas(event: ev.AssistantSaid, protocol: str, offered: tuple[ToolSpec, ...
     if protocol != "native":
         codec = Speech("", "", StepDown(protocol)).codec  # type: ignore[arg-type]  # a word that the log held
         assert isinstance(codec, Text)
-        cut = event.finish == "length" and not message.calls
-        yield TextDelta(message.text if cut else codec.written(message, offered))
+        as_it_came = event.finish in {*UNANSWERED, *BROKEN_OFF} and not message.calls
+        yield TextDelta(message.text if as_it_came else codec.written(message, offered))
     else:
         typed = [call for call in message.calls if call.arguments is not None and _typed(call)]
         yield TextDelta(typed[0].raw if typed else message.text)
@@ -290,6 +290,10 @@ class Played(Speech):
 # ------------------------------------------------------------------ playing and comparing
 
 
+async def _nothing(beside: Sequence[Recorded]) -> None:
+    """Without effects there is nothing to be done."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """What a replay is played on: today's limits, how to get the tools and the check of a run, and bytes.
@@ -303,6 +307,8 @@ class Stage:
     held: Bytes = lambda _: None
     content: Callable[[str], bytes | None] = lambda _: None
     executes: bool = False
+    beside: Callable[[Sequence[Recorded]], Awaitable[None]] = _nothing
+    """Makes what was done between two runs happen again."""
 
 
 async def play(
@@ -311,6 +317,7 @@ async def play(
     """Play every run of a session; gives how many events were as recorded, and the first that was not."""
     number = 0
     for recording in runs(events):
+        await stage.beside(recording.beside)
         expected = [shape for event in recording.events if (shape := shape_of(event, executes=stage.executes))]
         log, stopping = MemoryLog(list(recording.before)), recording.stopping
         agent = Agent(

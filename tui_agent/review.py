@@ -232,7 +232,9 @@ async def apply(session: Session, entry: Entry, hunks: Collection[int] | None) -
     call = ToolCall(session.workspace.new_id(), APPLY, {"path": entry.path, "of": entry.request.call.id})
     receipt = replace(outcome.receipt, call_id=call.id)
     summary = f"apply  {entry.path}  +{receipt.added} -{receipt.removed}"
-    session.log.append(ev.ToolDone(call, outcome.status, outcome.text, "refused before", summary, receipt))
+    session.log.append(
+        ev.ToolDone(call, outcome.status, outcome.text, "refused before", summary, receipt, sight=outcome.sight)
+    )
     told = f"The user applied {_hunks(hunks, 'your change')} of {entry.path} that they had not taken before."
     session.log.append(ev.Notice(f"{told} Read the file again before you change it.", "model"))
     return outcome
@@ -283,7 +285,7 @@ async def revert(session: Session, entry: Entry, hunks: Collection[int] | None) 
     receipt = outcome.receipt
     call = ToolCall(receipt.call_id, "undo", {"path": entry.path})
     summary = f"revert  {entry.path}  +{receipt.added} -{receipt.removed}"
-    session.log.append(ev.ToolDone(call, "applied", outcome.text, count, summary, receipt))
+    session.log.append(ev.ToolDone(call, "applied", outcome.text, count, summary, receipt, sight=outcome.sight))
     told = f"The user took back {count} of your change of {entry.path}. Read the file again before you change it."
     session.log.append(ev.Notice(told, "model"))
     return outcome

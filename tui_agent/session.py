@@ -155,6 +155,7 @@ class Session:
         self.workspace = _workspace(self, self.rules.over(self._policy))
         self.made_up = tuple(_make_up(self.log, self.workspace))
         """What became of the effects during which the process died, in the log since now."""
+        self.workspace.recall(self.events)
         if fold.cut_off(self.events):
             self.log.append(ev.RunEnded(StopReason.STOPPED, CUT_OFF))
         self._policy = replace(self._policy, unseen_edits=self.holds_unseen_edits)  # of one that goes on

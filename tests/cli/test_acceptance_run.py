@@ -16,14 +16,19 @@ def test_the_first_line_says_who_answers_and_where(shell: Shell) -> None:
     assert first == f"tui-agent  local/m  in {shell.work}  mode ask  folder not trusted"
 
 
-def test_a_call_is_one_short_line_whatever_its_arguments(shell: Shell) -> None:
-    with serving(Calls((("search", {"text": "needle" * 1000}),)), Text("ok")) as server:
+@pytest.mark.parametrize("text", ["needle" * 1000, "needle\n" * 50, "needle", "needle\x1b[2J\r" * 9], ids=ascii)
+def test_a_call_is_one_short_line_whatever_its_arguments(shell: Shell, text: str) -> None:
+    calls = (("search", {"text": text}), ("list_files", {}), ("update_plan", {"items": []}))
+    with serving(Calls(calls), Text("ok")) as server:
         shell.use(server.url)
         told = shell.run("-p", "look").err
         quiet = shell.run("-q", "-p", "look").err
-    (line,) = [line for line in told.splitlines() if "needle" in line]
-    assert len(line) < 200
-    assert "needle" not in quiet
+    first, *lines, last = told.rstrip("\n").split("\n")
+    assert first.startswith("tui-agent  ")
+    assert "completed" in last
+    assert [line.split()[0] for line in lines] == ["search", "list", "plan"], "one line for each call"
+    assert all(len(line) < 200 and line.isprintable() for line in lines)
+    assert quiet == ""
 
 
 @pytest.mark.parametrize("letter", [b"n", b"s"])

@@ -48,7 +48,7 @@ async def test_calls_in_the_summary_are_not_run() -> None:
 
 async def test_a_check_that_cannot_start_counts_as_failed_and_the_file_stays() -> None:
     async def go(_emit: Any) -> ev.CheckDone:
-        return ev.CheckDone(("make", "check"), None, "there is no program make", 0.0)
+        return ev.CheckDone(("make", "check"), None, "there is no program make", 0.0, ran=False)
 
     tools = FakeTools()
     replies = [WRITE, *[{"text": f"done {n}"} for n in range(5)]]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.core import events as ev
-from tui_agent.core.evidence import Changed, files_in, says_what_is_checked, task_evidence, unbacked_claims
+from tui_agent.core.evidence import Changed, doubts, files_in, says_what_is_checked, task_evidence, unbacked_claims
 from tui_agent.core.receipt import FileChange, Receipt
 from tui_agent.core.types import ToolCall
 
@@ -139,6 +139,36 @@ def test_any_task_has_an_answer(task: str, files: dict[str, bytes]) -> None:
     assert isinstance(words, str)
 
 
+# ------------------------------------------------------------------ what a person should look at
+
+CHECK = ("make", "check")
+
+
+@pytest.mark.parametrize(
+    ("task", "before", "after", "doubt"),
+    [
+        ("Repair the bug in parse.py", "x = 1\n", None, "parse.py, which the task names, was deleted"),
+        ("Get rid of parse.py", "x = 1\n", None, ""),
+        ("Move parse.py to lib", "x = 1\n", None, ""),
+        ("Repair parse.py", "x = 1\n", "x  = 1\n\n", "of parse.py, which the task names, only blanks were changed"),
+        ("Repair parse.py", "x = 1\n", "x = 2\n", ""),
+        ("Repair parse.py", None, "x = 2\n", ""),
+        ("Repair it", "x = 1\n", None, ""),
+    ],
+)
+def test_a_named_file_that_is_gone_or_as_good_as_untouched_is_told(
+    task: str, before: str | None, after: str | None, doubt: str
+) -> None:
+    files = changed(parse_py=(before, after))
+    assert task_evidence(task, files) == "", "it is changed, as far as receipts go"
+    assert doubts(task, CHECK, files, files, ()) == ([doubt] if doubt else [])
+
+
+def test_what_the_check_itself_changed_is_told() -> None:
+    files = changed(a_py=("x", "y"))
+    assert doubts("", CHECK, files, files, ["a.py", "b.py"]) == ["the check itself changed a.py, b.py"]
+
+
 # ------------------------------------------------------------------ claims
 
 
@@ -147,7 +177,7 @@ def wrote(path: str) -> ev.ToolDone:
     return ev.ToolDone(call, "applied", "", receipt=Receipt("r", "1", "write_file", {}, path, None, "h"))
 
 
-def ran(*argv: str, code: int = 0, touched: tuple[FileChange, ...] = ()) -> ev.ToolDone:
+def ran(*argv: str, code: int | None = 0, touched: tuple[FileChange, ...] = ()) -> ev.ToolDone:
     receipt = Receipt("r", "1", "run_command", {"argv": list(argv)}, exit_code=code, changed=touched)
     return ev.ToolDone(ToolCall("1", "run_command", {"argv": list(argv)}), "applied", "", receipt=receipt)
 
@@ -178,6 +208,8 @@ PASSES = [
     "Changed it, and everything is green.",
     "The check: passed",
     "The test suite runs without errors.",
+    "I ran the tests, they all pass.",
+    "I ran `pytest` and it passes.",
 ]
 
 
@@ -191,6 +223,7 @@ PASSES = [
         ([checked(1)], False),
         ([ran("pytest", "-q")], True),
         ([ran("pytest", code=1)], False),
+        ([checked(0), ran("pytest", code=None)], False),
         ([ran("ls")], False),
         ([ran("ls", "tests")], False),
         ([ran("cat", "tests/test_a.py")], False),
@@ -293,3 +326,62 @@ def test_every_file_of_a_list_is_looked_up() -> None:
 @given(st.text())
 def test_any_answer_has_its_claims(text: str) -> None:
     assert all(isinstance(claim, str) for claim in unbacked_claims(text, []))
+
+
+GIT = ["I committed and pushed the changes.", "Committed and pushed.", "The changes have been committed and pushed."]
+
+
+@pytest.mark.parametrize("text", GIT)
+@pytest.mark.parametrize(
+    ("events", "unbacked"),
+    [
+        ([], ["committed", "pushed"]),
+        ([ran("git", "commit", "-m", "x")], ["pushed"]),
+        ([ran("git", "commit", "-m", "x"), ran("git", "push")], []),
+        ([ran("git", "commit", "-m", "x"), ran("git", "push", code=1)], ["pushed"]),
+        ([shell("git add . && git commit -m x && git push")], []),
+        ([ran("git", "log", "--grep", "committed")], ["committed", "pushed"]),
+    ],
+)
+def test_what_git_is_said_to_have_done_needs_its_receipt(text: str, events: list[Any], unbacked: list[str]) -> None:
+    claims = unbacked_claims(text, events)
+    assert [claim.split('"')[1] for claim in claims] == unbacked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The values are pushed onto the stack.",
+        "I have not committed anything.",
+        "I committed to nothing yet.",
+        "You can commit and push it now.",
+        "It was pushed by Bob in 2019.",
+    ],
+)
+def test_words_that_only_sound_like_git_are_no_claim(text: str) -> None:
+    assert unbacked_claims(text, []) == []
+
+
+@pytest.mark.parametrize("text", ["Renamed a.py to b.py.", "I renamed `a.py` to `b.py`", "a.py was renamed to b.py"])
+def test_a_renamed_file_needs_its_receipt(text: str) -> None:
+    assert len(unbacked_claims(text, [])) == 1
+    moved = (FileChange("a.py", "h", None), FileChange("b.py", None, "h"))
+    assert unbacked_claims(text, [ran("mv", "a.py", "b.py", touched=moved)]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "events", "marked"),
+    [
+        ("It worked.", [], False),
+        ("It worked.", [ran("make", "deploy")], False),
+        ("It worked.", [ran("make", "deploy", code=None)], True),
+        ("The command succeeded.", [ran("make", "deploy", code=2)], True),
+        ("The command has not succeeded.", [ran("make", "deploy", code=2)], False),
+        ("I ran `make deploy` and it worked.", [], True),
+        ("I ran `make deploy` and it worked.", [ran("make", "deploy")], False),
+        ("I ran `make deploy` and it worked.", [ran("make", "deploy", code=None)], True),
+        ("I ran `make  deploy` and it worked.", [shell("cd x; make deploy"), ran("ls", code=1)], False),
+    ],
+)
+def test_that_a_command_worked_needs_its_receipt(text: str, events: list[Any], marked: bool) -> None:
+    assert bool(unbacked_claims(text, events)) is marked

@@ -12,7 +12,7 @@ from tui_agent.core.receipt import Receipt
 from tui_agent.core.record import Record
 from tui_agent.core.room import Room
 from tui_agent.core.sent import SUMMARY, sent
-from tui_agent.core.types import AssistantMessage, ToolCall
+from tui_agent.core.types import AssistantMessage, OutcomeStatus, ToolCall
 
 
 def edit(path: str, before: str | None, after: str | None) -> ev.ToolDone:
@@ -24,7 +24,15 @@ def edit(path: str, before: str | None, after: str | None) -> ev.ToolDone:
 def ran(words: str, code: int | None) -> ev.ToolDone:
     call = ToolCall(f"c{words}{code}", "run_command", {"argv": words.split()})
     receipt = Receipt("r", call.id, "run_command", {}, exit_code=code)
-    return ev.ToolDone(call, "applied", "out", summary=f"run  {words}", receipt=receipt)
+    status: OutcomeStatus = "error" if code is None else "applied"
+    return ev.ToolDone(call, status, "out", summary=f"run  {words}", receipt=receipt)
+
+
+def served(name: str, *, failed: bool) -> ev.ToolDone:
+    call = ToolCall(f"s{name}", name, {})
+    receipt = Receipt("r", call.id, name, {})
+    status, note = ("error", "failed") if failed else ("applied", "")
+    return ev.ToolDone(call, status, "out", note, f"call  {name}", receipt)  # type: ignore[arg-type]
 
 
 DID: list[ev.Durable] = [
@@ -36,6 +44,8 @@ DID: list[ev.Durable] = [
     ran("ls", 0),
     ran("pytest -q", 0),
     ran("sleep 9", None),
+    served("git/log", failed=False),
+    served("git/push", failed=True),
     ev.ToolDone(ToolCall("n", "delete_file", {"path": "x"}), "refused", "no", summary="delete  x", denied="person"),
     ev.ToolDone(
         ToolCall("p", "update_plan", {"items": [{"status": "now", "text": "write\n docs"}]}), "applied", "plan updated"
@@ -52,6 +62,8 @@ def test_it_says_how_everything_stands_now() -> None:
         "- run ls: exit 0",
         "- run pytest -q: exit 0",
         "- run sleep 9: it did not end",
+        "- call git/log: done",
+        "- call git/push: failed",
         "- check make check: exit 2",
         "- not done, as it was refused: delete x",
         "- plan, now: write docs",

@@ -141,6 +141,10 @@ def test_what_failed_and_was_not_made_good() -> None:
     assert failed([no]) == [], "a refusal of the person's is told as one"
     assert failed([replace(no, denied="")]) == [replace(no, denied="")], "one of the product's is a failure"
     assert failed([replace(written, note="stopped")]) == [], "the person knows what they stopped"
+    assert failed([replace(gone, status="refused", note="repeated")]) == [], "it was done before"
+    late = replace(red, status="error", receipt=replace(red.receipt, exit_code=None))
+    assert failed([late]) == [late], "what had to be stopped at its limit has failed"
+    assert failed([late, green]) == []
     assert exit_code([red, gone, ev.RunEnded(StopReason.COMPLETED)]) == 0
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.core.test_loop import assert_answered, call, ended, events_of, passing, read, write
-from tests.fakes import FakeTools, Person
+from tests.fakes import FakeTools, Person, sha
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.check import Check
 from tui_agent.core.endings import StopReason
 from tui_agent.core.loop import Agent
-from tui_agent.core.receipt import FileChange
+from tui_agent.core.receipt import FileChange, Receipt
 from tui_agent.core.types import (
     ApprovalRequest,
     Decision,
@@ -220,3 +220,50 @@ async def test_where_not_every_file_is_watched_a_command_counts_as_an_edit() -> 
     assert ran == ["ran"]
     events = await events_of(Agent(scripted([command, {"text": "ok"}]), Crowded(), Person()))
     assert ended(events).reason is StopReason.UNVERIFIED
+
+
+def meddling(*changes: tuple[str, str | None, str | None]) -> Check:
+    """A check that passes and changes files itself."""
+    check = passing()
+
+    async def go(emit: Any) -> ev.CheckDone:
+        receipt = Receipt("r", "check", "check", {}, exit_code=0, changed=tuple(FileChange(*c) for c in changes))
+        return replace(await check.run(emit), receipt=receipt)
+
+    return replace(check, run=go)
+
+
+async def test_a_check_that_changes_files_itself_is_told() -> None:
+    how = Agent(scripted([write(), {"text": "done"}]), FakeTools(), Person(), check=meddling((".cov", None, "h")))
+    events = await events_of(how)
+    assert ended(events).reason is StopReason.VERIFIED
+    assert [e.text for e in events if isinstance(e, ev.Notice)] == ["look at it: the check itself changed .cov"]
+
+
+async def test_a_check_that_takes_the_edit_back_verifies_nothing() -> None:
+    """What passed is not what the model wrote."""
+    before = {"a.py": b"hi"}
+    check = meddling(("a.py", sha(b"x"), sha(b"hi")))
+    replies = [write(), *[{"text": f"done {n}"} for n in range(5)]]
+    how = Agent(scripted(replies), FakeTools(dict(before)), Person(), check=check, content=before.get)
+    events = await events_of(how)
+    assert ended(events).reason is StopReason.UNVERIFIED
+    assert "every file is as it was before" in ended(events).detail
+
+
+async def test_a_check_that_cannot_be_started_is_no_fault_of_the_model() -> None:
+    check = passing(code=None)
+
+    async def go(emit: Any) -> ev.CheckDone:
+        return replace(await check.run(emit), output="there is no program make", ran=False)
+
+    seen: list[Request] = []
+    replies = [write(), {"text": "done"}]
+    how = Agent(scripted(replies, seen=seen), FakeTools(), Person(), check=replace(check, run=go))
+    events = await events_of(how)
+    assert (ended(events).reason, ended(events).detail) == (StopReason.UNVERIFIED, "the check could not be run")
+    assert ended(events).check == "failed"
+    assert len(seen) == 2
+    told = seen[1].messages[-1].text
+    assert told == "the check could not be run, which is no fault of yours: make check\nthere is no program make"
+    assert fold.exit_code(events) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from dataclasses import fields, replace
 from typing import Any
@@ -14,7 +15,8 @@ from tests.fakes import FakeTools, Person
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.endings import UNANSWERED, Limits, StopReason
-from tui_agent.core.loop import ONLY_STEP, WARNINGS, WEAKENED, Agent
+from tui_agent.core.log import is_durable
+from tui_agent.core.loop import ONLY_STEP, WARNINGS, Agent
 from tui_agent.core.receipt import FileChange
 from tui_agent.core.types import (
     Author,
@@ -25,6 +27,7 @@ from tui_agent.core.types import (
     Request,
     UserMessage,
 )
+from tui_agent.oneshot import answer
 from tui_agent.providers.scripted import scripted
 from tui_agent.ui.blocks import ended as note_of
 
@@ -80,6 +83,67 @@ async def test_what_was_filtered_or_refused_is_no_answer(finish: str) -> None:
         assert (ended(events).reason, ended(events).detail) == (StopReason.FAILED, UNANSWERED[finish])
         assert fold.exit_code(events) == 1
         assert tools.files == {"a.py": b"hi"}
+
+
+@pytest.mark.parametrize("finish", UNANSWERED)
+@pytest.mark.parametrize("last", [False, True])
+async def test_a_reply_that_was_refused_carries_no_call_out(finish: str, last: bool) -> None:
+    tools = FakeTools({"a.py": b"hi"})
+    reply = {**write(), "text": "I change it.", "finish": finish}
+    replies, limits = ([read(), reply], Limits(max_steps=2)) if last else ([reply], Limits())
+    events = await events_of(agent([*replies, {"text": "Then not."}], tools, limits=limits))
+    assert tools.files == {"a.py": b"hi"}
+    assert ended(events).reason is (StopReason.STEP_LIMIT if last else StopReason.FAILED)
+    said = [e.message for e in events if isinstance(e, ev.AssistantSaid)][-1]
+    assert (said.text, said.calls) == ("I change it.", ())
+    assert not [e for e in events if isinstance(e, ev.Asked)]
+
+
+async def test_an_answer_that_the_server_paused_goes_on_and_is_one() -> None:
+    seen: list[Request] = []
+    parts = [{"text": "One, ", "finish": "pause"}, {"text": "two."}]
+    events = await events_of(Agent(scripted(parts, seen=seen), FakeTools()))
+    assert ended(events).reason is StopReason.COMPLETED
+    assert "a pause of the server" in seen[1].messages[-1].text
+    assert answer([e for e in events if is_durable(e)]) == "One, two."
+
+
+async def test_a_server_that_pauses_for_ever_ends_the_run() -> None:
+    events = await events_of(agent([{"text": f"{n} ", "finish": "pause"} for n in range(9)]))
+    assert (ended(events).reason, ended(events).steps) == (StopReason.INVALID, 3)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ({"text": "Four."}, StopReason.COMPLETED),
+        ({"text": "Four, and", "finish": "length"}, StopReason.STEP_LIMIT),
+        ({"text": "  "}, StopReason.STEP_LIMIT),
+        ({"text": "Let me see.", **read()}, StopReason.STEP_LIMIT),
+        ({"text": "No.", "finish": "refusal"}, StopReason.FAILED),
+    ],
+    ids=str,
+)
+async def test_the_answer_of_an_only_step_is_one(reply: Any, reason: StopReason) -> None:
+    tools = FakeTools({"a.py": b"hi"})
+    events = await events_of(agent([reply], tools, limits=Limits(max_steps=1)))
+    assert (ended(events).reason, ended(events).steps) == (reason, 1)
+    assert tools.committed == []
+
+
+async def test_a_failure_in_an_only_step_is_a_failure() -> None:
+    events = await events_of(Agent(FAILING, FakeTools(), limits=Limits(max_steps=1)))
+    assert (ended(events).reason, ended(events).detail) == (StopReason.FAILED, "502")
+
+
+async def test_what_the_tools_take_counts_as_context() -> None:
+    tools = FakeTools()
+    size = len("do it") + sum(len(t.description) + len(json.dumps(t.parameters)) for t in tools.specs)
+    fits = await events_of(agent([{"text": "hi"}], tools, limits=Limits(max_context=size)))
+    assert ended(fits).reason is StopReason.COMPLETED
+    too_long = await events_of(agent([{"text": "hi"}], tools, limits=Limits(max_context=size - 1)))
+    assert ended(too_long).reason is StopReason.CONTEXT_LIMIT
+    assert ended(too_long).detail.startswith(f"the conversation and the tools have {size}")
 
 
 def test_the_transcript_has_another_word_for_each_reason() -> None:
@@ -254,7 +318,9 @@ async def test_a_run_that_changed_what_the_check_does_says_so() -> None:
     replies = [write("Makefile", "check:\n\ttrue\n"), {"text": "done"}]
     events = await events_of(agent(replies, check=passing()))
     assert ended(events).reason is StopReason.VERIFIED
-    assert [e.text for e in events if isinstance(e, ev.Notice)] == [f"look at it: Makefile{WEAKENED}"]
+    assert [e.text for e in events if isinstance(e, ev.Notice)] == [
+        "look at it: Makefile says what the check does, and this run changed it"
+    ]
 
 
 async def test_what_is_missing_may_follow() -> None:

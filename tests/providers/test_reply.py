@@ -65,6 +65,7 @@ def test_no_text_raises(text: str) -> None:
         ('{"a": NaN}', "NaN"),
         ('{"a": -Infinity}', "Infinity"),
         ('{"a": 1e999}', "out of range"),
+        (f'{{"a": -{"1" * 6000}}}', "has 6,001 digits, which is too long"),
         ('{"a": ' + "9" * 5000 + "}", "not valid JSON"),
         ('{"a": "\\ud800"}', "surrogate"),
         ('{"\\udc00": 1}', "surrogate"),
@@ -142,7 +143,10 @@ def test_a_reply_can_be_asked_for_at_any_time() -> None:
     [
         ("stop", True, "tool_calls"),
         ("unknown", True, "tool_calls"),
-        ("content_filter", True, "tool_calls"),
+        ("content_filter", True, "content_filter"),
+        ("refusal", True, "refusal"),
+        ("error", True, "error"),
+        ("pause", True, "tool_calls"),
         ("length", True, "length"),
         ("tool_calls", False, "stop"),
         ("pause", False, "pause"),
@@ -151,7 +155,9 @@ def test_a_reply_can_be_asked_for_at_any_time() -> None:
 )
 def test_finish_is_decided_by_content(label: Any, called: bool, finish: str | None) -> None:
     calls = [CallDelta(0, "a", "run", "{}")] if called else []
-    assert collect([*calls, ReplyEnd(label)]).finish == finish
+    reply = collect([*calls, ReplyEnd(label)])
+    assert reply.finish == finish
+    assert len(reply.calls) == (called and finish in {"tool_calls", "length"})
 
 
 @given(

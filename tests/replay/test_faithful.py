@@ -7,23 +7,37 @@ import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.fakes import Person
+from tests.fakes import Person, sha
 from tests.test_modes import play as play_session
 from tests.test_modes import terms
 from tui_agent import playback
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
+from tui_agent.core import fold
 from tui_agent.core.profile import Profile
-from tui_agent.core.types import ApprovalRequest, Author, Decision, Model, Request, WriteBytes
+from tui_agent.core.receipt import FileChange, Receipt
+from tui_agent.core.types import (
+    OWN_COMMAND,
+    ApprovalRequest,
+    Author,
+    Decision,
+    Model,
+    Request,
+    ToolCall,
+    WriteBytes,
+)
 from tui_agent.modes import MODES
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Session
+from tui_agent.sessions import Place
 from tui_agent.trust import TrustStore
+from tui_agent.workspace.receipts import Blobs
 
 LINES = "".join(f"line {number}\n" for number in range(30))
 CHANGED = LINES.replace("line 2\n", "TWO\n").replace("line 25\n", "25\n")
@@ -78,6 +92,10 @@ SESSIONS: dict[str, tuple[str, list[Any], Person]] = {
     "no tool in JSON": ("json", [typed("fly"), typed("run_shell", script="ls"), say('{"final": "x"}')], Person()),
     "an output in JSON": ("json", [typed("read_output", name="0123456789abcdef"), say('{"final": "x"}')], Person()),
     "verbs": ("verbs", [say("READ a.txt"), say("PATCH a.txt\nOLD\nline 3\nNEW\n3\nEND"), say("DONE x")], Person()),
+    "refused natively": ("native", [{**READ, "text": "I look.", "finish": "content_filter"}, say("Done.")], Person()),
+    "refused in JSON": ("json", [{**typed("list_files"), "finish": "refusal"}, say('{"final": "x"}')], Person()),
+    "an answer in JSON that is refused": ("json", [{**say('{"final": "x"}'), "finish": "error"}], Person()),
+    "paused": ("native", [{**say("One, "), "finish": "pause"}, say("two.")], Person()),
     "not read": ("native", [native("write_file", path="b.txt", content="x\n"), READ,
                             native("write_file", path="a.txt", content=CHANGED), say("Done.")], Person()),
 }  # fmt: skip
@@ -126,3 +144,39 @@ def test_what_a_mode_did_not_offer_is_not_offered_then_either(tmp_path: Path) ->
     made = asyncio.run(record(tmp_path, "auto", [READ, say("Done."), wish, say("No.")], Person(), "read"))
     assert not any(isinstance(event, ev.ProtocolChosen) for event in made.events)
     assert replayed(made, tmp_path, execute=False)[0] == 0
+
+
+EDIT = native("edit_file", path="a.txt", old="line 2\n", new="two\n")
+
+
+@pytest.mark.parametrize("execute", [False, True], ids=["recorded", "executed"])
+async def test_a_session_that_went_on_after_an_undo_plays_as_it_was(tmp_path: Path, execute: bool) -> None:
+    made = await record(tmp_path, "native", [READ, EDIT, say("Done."), say("Yes.")], Person())
+    receipts = [r for r in fold.receipts(made.events) if r.path == "a.txt"]
+    outcomes = await made.workspace.undo(await made.workspace.plan_undo(receipts))
+    made.log.append(ev.Undone(1, tuple(o.receipt for o in outcomes if o.receipt), ("a.txt",)))
+    assert (made.root / "a.txt").read_text() == LINES
+    made.place.close()
+    again = Session(made.terms, Person(), Place(made.folder))
+    said_before = sum(isinstance(event, ev.AssistantSaid) for event in made.events)
+    script = [say("-")] * said_before + [EDIT, *[say(f"Again {n}.") for n in range(9)]]
+    again.use(scripted(script), Profile("p", "scripted", "scripted", model="m", protocol="native"))
+    events = await play_session(again, "do it again")
+    assert [e.status for e in events if isinstance(e, ev.ToolDone)] == ["applied"]
+    code, said = await asyncio.to_thread(replayed, again, tmp_path, execute=execute)
+    assert code == 0, said
+
+
+async def test_what_is_not_known_any_more_between_two_tasks_is_named(tmp_path: Path) -> None:
+    made = await record(tmp_path, "native", [READ, say("Done."), say("Yes.")], Person())
+    versions = [START["b.txt"].encode(), b"total = 2\n", b"total = 3\n"]
+    Blobs(made.folder / "blobs").put(versions[0])
+    for old, new in pairwise(versions):
+        (made.root / "b.txt").write_bytes(new)
+        call = ToolCall("own", OWN_COMMAND, {"script": "make b"})
+        receipt = Receipt(new.hex(), "own", OWN_COMMAND, {}, changed=(FileChange("b.txt", sha(old), sha(new)),))
+        made.log.append(ev.ToolDone(call, "applied", "", receipt=receipt))
+        await play_session(made, "and then?")
+    code, said = await asyncio.to_thread(replayed, made, tmp_path, execute=True)
+    assert code == 0
+    assert said.count("what was done between two tasks could not be done again: b.txt") == 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tui_agent.core.types import ListFiles, ReadFile, RunArgv, RunScript, SearchText, SetPlan, WriteBytes
+from tui_agent.core.types import ListFiles, ReadFile, RunArgv, RunScript, SearchText, SetPlan, ToolCall, WriteBytes
 from tui_agent.tools import commands, listing
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.listing import Entry
@@ -62,6 +62,20 @@ def test_effects() -> None:
     assert effect("run_command", argv=["ls", "-l"]) == RunArgv(("ls", "-l"), 30.0)
     assert effect("run_shell", script="ls") == RunScript("ls", 30.0)
     assert effect("update_plan", items=[{"status": "now", "text": "t"}]) == SetPlan((("now", "t"),))
+
+
+@pytest.mark.parametrize("name", [name for name, tool in TOOLS.items() if tool.changes_file])
+def test_a_change_is_of_one_file_and_no_field_names_another(name: str) -> None:
+    tool = TOOLS[name]
+    assert tool.spec.parameters["properties"]["path"]["type"] == "string"
+    for more in ({"path": ["a.py", "b.py"]}, {"paths": ["b.py"]}, {"path2": "b.py"}):
+        with pytest.raises(ToolError):
+            tool.arguments(ToolCall("1", name, {**tool.spec.example, **more}))
+    effect = tool.prepare(
+        tool.arguments(ToolCall("1", name, tool.spec.example)), Situation("a.py", b"colour = 1\n", 1.0)
+    )
+    assert isinstance(effect, WriteBytes)
+    assert effect.path == "a.py", "where the path leads is the workspace's to say"
 
 
 @pytest.mark.parametrize(

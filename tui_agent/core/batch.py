@@ -17,15 +17,15 @@ from typing import Literal, TypeAlias
 from tui_agent.core import events as ev
 from tui_agent.core.agent import Agent
 from tui_agent.core.check import gate
-from tui_agent.core.diff import written
+from tui_agent.core.edits import Edits
 from tui_agent.core.endings import StopReason
-from tui_agent.core.evidence import Changed
 from tui_agent.core.guards import TOO_OFTEN, Denied, Key, batch_signature, refusal, repeat_verdict, signature
 from tui_agent.core.log import digest_of
 from tui_agent.core.lookup import ReadOutput
 from tui_agent.core.record import Record
 from tui_agent.core.stage import Stage, tool_failed
 from tui_agent.core.types import (
+    REPEATED,
     ApprovalRequest,
     Decision,
     Emit,
@@ -43,11 +43,7 @@ from tui_agent.core.types import (
 Events: TypeAlias = AsyncGenerator[ev.Event, None]
 Stop: TypeAlias = tuple[StopReason, str]
 
-REPEATED = "REPEATED ACTION: the same as before with nothing changed in between, so it was not run again."
-EVIDENCE_FILES = 200
-"""Files changed by commands that are looked at for evidence; what makes more of them is a build."""
-UNKNOWN = ""
-"""The hash of bytes that nobody had read."""
+AGAIN = "REPEATED ACTION: the same as before with nothing changed in between, so it was not run again."
 NOT_AN_ACTION = "reply  not understood"
 IN_PLAIN_WORDS = "reply  in plain words"
 NO_ACTION: Key = ("", -1)
@@ -90,8 +86,7 @@ def answer_to(decision: Decision) -> ev.Answered:
 class Work:
     """What a run did and may still do. `revision` counts the changes of files, `invalid` unusable replies in a row.
 
-    `changed` maps each file that a tool changed to its bytes before the run and now; `commanded` maps those that
-    commands changed to whether they are still there. `unwatched`: a command may have changed others.
+    `edits` are what it changed. `check_ran`: the newest check could be started.
     """
 
     def __init__(self, agent: Agent, record: Record) -> None:
@@ -99,22 +94,14 @@ class Work:
         self.record = record
         self.revision = 0
         self.invalid = 0
-        self.changed: dict[str, Changed] = {}
-        self.commanded: dict[str, bool] = {}
-        self._hashes: dict[str, tuple[str | None, str | None]] = {}  # of each changed file, before the run and now
-        self.unwatched = False
+        self.edits = Edits(agent.content)
+        self.check_ran = True
         self._window: tuple[Key, ...] = ()
         self._refused: Counter[str] = Counter()
         self._refuser: dict[str, Denied] = {}
         self._parked: set[str] = set()
-        self._unseen = False
         self._stopped = False  # at the question for the check
         self._offer = ""  # the answer to a proposed check: it is asked once, not after every batch
-
-    @property
-    def edited(self) -> bool:
-        """Whether the run changed a file, by a tool or by a command."""
-        return bool(self.changed or self.commanded or self.unwatched)
 
     def count_anew(self) -> None:
         """Count repeats and unusable replies anew: the model is spoken to in another way from here on."""
@@ -126,27 +113,6 @@ class Work:
         self._refused.clear()
         self._refuser.clear()
         self._parked.clear()
-
-    def evidence(self) -> dict[str, Changed] | None:
-        """What was changed, file by file, for `task_evidence`; None when a command left what cannot be looked at.
-
-        What a command's file held before is not known to the loop: then it held nothing, which is never held against
-        the model. What is as it was before is no change. Blocks on the disk.
-        """
-        if self.unwatched or len(self.commanded) > EVIDENCE_FILES:
-            return None
-        found = dict(self.changed)
-        for path, there in self.commanded.items():
-            before = self.changed[path].before if path in self.changed else None
-            now = self.agent.content(path) if there else None
-            if there and now is None:
-                return None
-            found[path] = Changed(before, now)
-        return {path: change for path, change in found.items() if not self._is_as_before(path)}
-
-    def _is_as_before(self, path: str) -> bool:
-        before, now = self._hashes[path]
-        return before == now != UNKNOWN
 
     def count_invalid(self) -> bool:
         """Count one reply that could not be used; True when that was one too many."""
@@ -176,7 +142,7 @@ class Work:
         self._window = (*self._window, key)[-max(limits.max_identical, limits.repeat_window) :]
         if verdict != "go" and not all(self._answered_no(call) for call in reply.calls):
             for call in reply.calls:
-                yield self.record.done(call, Outcome("refused", REPEATED, note="repeated"))
+                yield self.record.done(call, Outcome("refused", AGAIN, note=REPEATED))
             if verdict == "stop":
                 count = self._window.count(key)
                 why = f"the model asked {count} times for the same action with nothing changed in between"
@@ -353,21 +319,11 @@ class Work:
         effect = (decision.instead or request).effect
         if receipt is None:
             return
-        if isinstance(effect, RunArgv) and check is not None and effect.argv == check.argv and self.edited:
-            self.record.check = "passed" if receipt.exit_code == 0 else "failed"
-        if not receipt.touched and not receipt.unwatched:
-            return
-        self.revision += 1
-        self.unwatched = self.unwatched or receipt.unwatched
-        for path, before, after in receipt.changes:
-            self._hashes[path] = self._hashes.get(path, (before,))[0], after
-        if not isinstance(effect, WriteBytes):
-            self.commanded |= {change.path: change.after is not None for change in receipt.changed}
-        elif receipt.path is not None:
-            first = self.changed.get(receipt.path, Changed(effect.base, None)).before
-            self.changed[receipt.path] = Changed(first, written(effect, decision.chosen))
-        self._unseen = self._unseen or receipt.unseen
-        self.record.check = "none" if check is None else "not run"
+        if isinstance(effect, RunArgv) and check is not None and effect.argv == check.argv and self.edits:
+            self.record.check, self.check_ran = "passed" if receipt.exit_code == 0 else "failed", True
+        if self.edits.add(receipt, effect, decision.chosen):
+            self.revision += 1
+            self.record.check = "none" if check is None else "not run"
 
     async def _check_since(self, revision: int) -> Events:
         """Run the person's check when files were changed since; a stop at its question stops the run."""
@@ -375,7 +331,7 @@ class Work:
         if check is None or self.revision == revision or self._offer not in {"", "yes"}:
             return
         always = check.asks == "always" and not self._offer
-        asks = always or (check.asks != "never" and self._unseen)
+        asks = always or (check.asks != "never" and self.edits.unseen)
         ask = self.agent.ask if asks else None
         async with aclosing(gate(check, ask, self.revision, self.record.note)) as events:
             async for event in events:
@@ -383,7 +339,8 @@ class Work:
                     self._stopped = event.answer == "stop"
                     self._offer = event.answer if check.proposed else ""
                 if isinstance(event, ev.CheckDone):
-                    self.record.check = "passed" if event.passed else "failed"
+                    self.record.check, self.check_ran = "passed" if event.passed else "failed", event.ran
+                    self.edits.add_check(event.receipt)
                     yield event
                 else:
                     yield self.record.keep(event)

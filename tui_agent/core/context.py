@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.types import AssistantMessage, Message, Request, Usage, UserMessage
@@ -36,28 +35,30 @@ def rest_of(name: str) -> str:
     return f"read_output with the name {name} shows any part" if name else ""
 
 
+def request_size(request: Request) -> int:
+    """Characters of all that a model is told: system text, messages and tools."""
+    tools = sum(len(tool.description) + len(json.dumps(dict(tool.parameters))) for tool in request.tools)
+    return len(request.system) + sum(map(size_of, request.messages)) + tools
+
+
 def estimate(request: Request, answer: AssistantMessage) -> Usage:
     """About the tokens of a model call, by its characters, for where the server tells none."""
-    schema = request.schema or {}
-    sent = len(request.system) + sum(map(size_of, request.messages)) + len(json.dumps(schema)) * bool(schema)
-    sent += sum(len(tool.description) + len(json.dumps(dict(tool.parameters))) for tool in request.tools)
+    sent = request_size(request) + (len(json.dumps(request.schema)) if request.schema else 0)
     back = size_of(answer) + len(answer.reasoning)
     return Usage(-(-sent // CHARACTERS_PER_TOKEN), -(-back // CHARACTERS_PER_TOKEN))
 
 
 def limit_reached(
-    limits: Limits, system: str, messages: Sequence[Message], usage: Usage, cost: float, *, estimated: bool = False
+    limits: Limits, request: Request, usage: Usage, cost: float, *, estimated: bool = False
 ) -> tuple[StopReason, str] | None:
-    """The limit that forbids the next model call, with a sentence that names its number; None when none does.
+    """The limit that forbids the next model call, `request`, with a sentence that names its number; None when none does.
 
     `estimated`: not all of `usage` was counted by the server.
     """
-    size = len(system) + sum(map(size_of, messages))
+    size = request_size(request)
     if size > limits.max_context:
-        return (
-            StopReason.CONTEXT_LIMIT,
-            f"the conversation has {size:,} characters, the limit is {limits.max_context:,}",
-        )
+        what = "the conversation and the tools have" if request.tools else "the conversation has"
+        return StopReason.CONTEXT_LIMIT, f"{what} {size:,} characters, the limit is {limits.max_context:,}"
     tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
     if limits.max_tokens is not None and tokens >= limits.max_tokens:
         return StopReason.TOKEN_LIMIT, f"{'~' * estimated}{tokens:,} tokens used, the limit is {limits.max_tokens:,}"

@@ -41,10 +41,11 @@ GIVES_BACK = frozenset(
 UNANSWERED: Mapping[str, str] = {
     "content_filter": "cut by the server's content filter",
     "refusal": "the model refused",
+    "error": "the server says that it failed in the middle of the reply",
 }
-"""How a reply can end without an answer that may be relied on, by its `finish`, in words."""
-GO_ON = "Your answer was cut by the length limit. Go on exactly where it broke off, without repeating any of it."
-"""What the model is told of an answer in plain words that is not whole; what comes next is the rest of it."""
+"""How a reply can end without anything that may be relied on, answer or call, by its `finish`, in words."""
+BROKEN_OFF: Mapping[str, str] = {"length": "the length limit", "pause": "a pause of the server"}
+"""By what a reply can be cut that is not whole, by its `finish`, in words."""
 
 CUT_OFF = "the program ended in the middle of it"
 """The detail of the ending that a run gets when its session is opened again."""

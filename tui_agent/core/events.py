@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tui_agent.core.endings import StopReason
+from tui_agent.core.file_state import Sight
 from tui_agent.core.receipt import Receipt
 from tui_agent.core.types import (
     Answer,
@@ -166,7 +167,8 @@ class ToolDone:
     """The end of one call: `text` is what the model is told, `note` the short result for the screen.
 
     `receipt` is there when the call changed or ran something. `duration` in seconds.
-    `invalid`: the call itself was malformed, nothing was tried.
+    `invalid`: the call itself was malformed, nothing was tried. `sight` is there when a file was read or written: who
+    goes on with the session knows by it what may be changed.
     """
 
     call: ToolCall
@@ -178,6 +180,7 @@ class ToolDone:
     duration: float = 0.0
     denied: Literal["", "person", "skip", "policy", "nobody"] = ""
     invalid: bool = False
+    sight: Sight | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,8 @@ class CheckDone:
     receipt: Receipt | None = None
     kept: str = ""
     """The name by which the model can read a long output in parts."""
+    ran: bool = True
+    """False: it could not be started, or was ended from outside, so it says nothing of the edits."""
 
     @property
     def passed(self) -> bool:
@@ -231,12 +236,14 @@ class Rewound:
 class Notice:
     """A word of the product: to the person (`audience` "person") or to the model as its next message ("model").
 
-    With a `title` it is shown as a card: something is wrong, and `text` says what to do.
+    With a `title` it is shown as a card: something is wrong, and `text` says what to do. `goes_on`: the answer before
+    it is not whole, and what the model says next is the rest of it.
     """
 
     text: str
     audience: Literal["person", "model"] = "person"
     title: str = ""
+    goes_on: bool = False
 
 
 How: TypeAlias = Literal["whole", "pinned", "short", "dropped"]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
 
 from tui_agent.core import events as ev
 from tui_agent.core.late import late
+from tui_agent.core.receipt import Receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,11 @@ _RECIPES: Mapping[str, frozenset[str]] = MappingProxyType(
     }
 )
 """The files that say what a program checks, by program."""
+_REMOVAL = late(
+    r"\b(?:delet|remov|renam|mov(?:e|ing)|drop|eras|merg|replac|split|inlin|consolidat|convert|rid\b|rm\b|clean)",
+    re.IGNORECASE,
+)
+"""Words of a task that a file may go with."""
 _GENERIC = frozenset(
     {"file", "function", "class", "method", "variable", "constant", "module", "it", "this", "that", "them", "these"}
 )
@@ -113,6 +118,34 @@ def says_what_is_checked(argv: Sequence[str], paths: Iterable[str]) -> list[str]
     own = frozenset[str]().union(*(_RECIPES.get(posixpath.basename(word), ()) for word in argv))
     scripts = {posixpath.normpath(word) for word in argv}
     return [path for path in dict.fromkeys(paths) if posixpath.basename(path) in own or path in scripts]
+
+
+def doubts(
+    task: str, argv: Sequence[str], touched: Iterable[str], changed: Mapping[str, Changed], by_check: Iterable[str]
+) -> list[str]:
+    """Why a person should look at what passed its check, a sentence each.
+
+    Args:
+        task: what the person said.
+        argv: the check.
+        touched: the files that the run changed.
+        changed: the same with their bytes, as far as they can be looked at.
+        by_check: the files that the check itself changed.
+    """
+    found = []
+    if files := says_what_is_checked(argv, touched):
+        found.append(f"{_list(files)} says what the check does, and this run changed it")
+    if files := list(by_check):
+        found.append(f"the check itself changed {_list(files)}")
+    named = files_in(task[:_READ])
+    for path, change in changed.items():
+        if not any(_same_file(path, name) for name in named) or change.before is None:
+            continue
+        if change.after is None and not _REMOVAL.search(task):
+            found.append(f"{path}, which the task names, was deleted")
+        elif change.after is not None and change.before.split() == change.after.split():
+            found.append(f"of {path}, which the task names, only blanks were changed")
+    return found[:_MOST]
 
 
 def files_in(text: str) -> list[str]:
@@ -195,7 +228,7 @@ _PASS = late(
     rf"\s+(?:pass|passes|passed|passing|succeeds?|succeeded|green){_NOT_ALONG}"
     rf"|\b(?:tests?|checks?)[`'\"*]*\s*[:=]\s*(?:all\s+)?\d*\s*pass(?:ed)?{_NOT_ALONG}"
     rf"|\b(?:\d+|all)\s+(?:of\s+\d+\s+)?(?:(?:unit|new|other)\s+)?(?:(?:tests?|checks?)\s+)?passed{_NOT_ALONG}"
-    rf"|\b(?:ran|executed)\s[^.;]{{0,40}}?{_RUNNER}[^.;]{{0,40}}?\b(?:succeeded|passed|worked){_NOT_ALONG}"
+    rf"|\b(?:ran|executed)\s[^.;]{{0,40}}?{_RUNNER}[^.;]{{0,40}}?\b(?:succeeded|pass(?:ed|es)?|worked){_NOT_ALONG}"
     rf"|\b{_RUNNER}[`'\"*)]*\s+(?:now\s+)?(?:runs?|ran|completes?|completed|finish(?:es|ed)?)\s+without\s+(?:any\s+)?(?:errors?|failures?)\b",
     re.IGNORECASE,
 )
@@ -212,7 +245,24 @@ _CHANGE = late(
     rf"|(?<![\w/.@+`'\"*-])({_LIST})\s+(?:was|were|has\s+been|have\s+been|is\s+now|are\s+now)\s+(?:(?:now|also|successfully)\s+)?{_DONE_TO}\b"
     r"(?!\s+(?:by|when|if|before|in\s+\d|last|at|ago)\b)"
     rf"|{_FIRST}(?:{_DONE_TO}|implemented|renamed|replaced)\s+{_THING}\sin\s+(?:the\s+)?(?:files?\s+)?({_LIST})"
-    rf"|{_FIRST}(?:added|wrote|written|saved)\s+{_THING}\sto\s+(?:the\s+)?(?:files?\s+)?({_LIST})",
+    rf"|{_FIRST}(?:added|wrote|written|saved)\s+{_THING}\sto\s+(?:the\s+)?(?:files?\s+)?({_LIST})"
+    rf"|\b(?:renamed|moved)\s+(?:the\s+)?(?:files?\s+)?{_QUOTED_FILE}\s+(?:to|as|into|->|→)\s+({_QUOTED_FILE})"
+    rf"|(?<![\w/.@+`'\"*-]){_QUOTED_FILE}\s+(?:was|has\s+been|is\s+now)\s+(?:renamed|moved)\s+(?:to|as|into)\s+({_QUOTED_FILE})",
+    re.IGNORECASE,
+)
+_WHAT = (
+    r"(?:it|them|this|that|everything|all|(?:the|my|your|these|those|both|all)\s+(?:\w+\s+)?"
+    r"(?:changes?|fix|fixes|commits?|branch|work|edits?|files?))"
+)
+_TO_GIT = r"to\s+(?:git|github|gitlab|origin|main|master|upstream|the\s+(?:remote|repo\w*|branch))"
+_COMMITTED = late(
+    rf"(?:{_FIRST}|\band\s+(?:then\s+)?|\b{_WHAT}\s+(?:are\s+now|is\s+now|has\s+been|have\s+been)\s+)"
+    rf"(committed|pushed)(?:\s+and\s+(committed|pushed))?(?=[`'\"*]*(?:\s*$|\s*[,:)]|\s+(?:{_WHAT}|{_TO_GIT}|as|with|and)\b))",
+    re.IGNORECASE,
+)
+_WORKED = late(
+    r"\b(?:ran|executed)\s+`([^`\n]+)`[^.;]{0,40}?\b(?:succeeded|passed|worked|without\s+(?:any\s+)?errors?)\b"
+    r"|\b(?:it|that|the\s+(?:command|script|program|run))\s+(?:has\s+)?(?:all\s+)?(?:worked|succeeded)\b",
     re.IGNORECASE,
 )
 _TESTS = late(r"test|check|spec|tox|nox|jest|mocha|phpunit|verify|lint", re.IGNORECASE)
@@ -244,6 +294,7 @@ def unbacked_claims(text: str, events: Iterable[ev.Event | ev.Unknown]) -> list[
     said = re.sub(r"```.*?```", "", text[-_READ:], flags=re.DOTALL)
     if not _MAY_CLAIM.search(said):
         return []
+    events = tuple(events)
     changed, tested, built = _shown(events)
     claims: list[str] = []
     for sentence in _SENTENCE.findall(said):
@@ -251,8 +302,9 @@ def unbacked_claims(text: str, events: Iterable[ev.Event | ev.Unknown]) -> list[
         backed = claim is not None and (tested or (built and "build" in claim[0].lower()))
         if claim and not backed and not _NEGATED.search(sentence[: claim.end()]):
             claims.append(f'the answer says "{_short(claim[0])}", but no test or check passed after the last edit')
+        claims += _claims_of_commands(sentence, events)
         for match in _CHANGE.finditer(sentence):
-            named = files_in(match[1] or match[2] or match[3] or match[4])
+            named = files_in(next(filter(None, match.groups())))
             if match[3]:  # "fixed the failure in test_a.py": the failure is there, what was wrong need not be
                 named = [name for name in named if not _TEST_FILE.search(name)]
             files = [name for name in named if not any(_same_file(p, name) for p in changed)]
@@ -275,26 +327,58 @@ def _shown(events: Iterable[ev.Event | ev.Unknown]) -> tuple[set[str], bool, boo
             receipt = event.receipt
             paths = {path for path, _, _ in receipt.changes}
             changed |= paths
-            if receipt.exit_code is not None and _runs(receipt.arguments, _TESTS):
+            if _runs(receipt, _TESTS):  # one that did not end shows nothing either
                 tested = receipt.exit_code == 0
-            elif receipt.exit_code is not None and _runs(receipt.arguments, _BUILDS):
+            elif _runs(receipt, _BUILDS):
                 built = receipt.exit_code == 0
             elif paths:
                 tested = built = False
     return changed, tested, built
 
 
-def _runs(arguments: Mapping[str, Any], what: re.Pattern[str]) -> bool:
+def _claims_of_commands(sentence: str, events: Sequence[ev.Event | ev.Unknown]) -> Iterator[str]:
+    """What a sentence says that commands did, and their receipts do not show."""
+    ran = [e.receipt for e in events if isinstance(e, ev.ToolDone) and e.receipt is not None and _commands(e.receipt)]
+    for claim in _COMMITTED.finditer(sentence):
+        for verb in map(str.lower, filter(None, claim.groups())):
+            done = any(r.exit_code == 0 and _is_git(r, _GIT[verb]) for r in ran)
+            if not done and not _NEGATED.search(sentence[: claim.start()]):
+                yield f'the answer says "{verb}", but no git {_GIT[verb]} has succeeded'
+    if (match := _WORKED.search(sentence)) and not _NEGATED.search(sentence[: match.start()]):
+        named = [r for r in ran if match[1] is None or _same_command(r, match[1])]
+        if (named and named[-1].exit_code != 0) or (match[1] and not named):
+            end = "it did not" if named else "it was not run"
+            yield f'the answer says "{_short(match[0])}", but the receipts say that {end}'
+
+
+_GIT: Mapping[str, str] = MappingProxyType({"committed": "commit", "pushed": "push"})
+
+
+def _is_git(receipt: Receipt, verb: str) -> bool:
+    return any(posixpath.basename(words[0]) == "git" and verb in words for words in _commands(receipt) if words)
+
+
+def _same_command(receipt: Receipt, said: str) -> bool:
+    return any(" ".join(words) == " ".join(said.split()) for words in _commands(receipt))
+
+
+def _commands(receipt: Receipt) -> list[list[str]]:
+    """The words of a command, or of each of those in a script; none of what ran nothing."""
+    argv, script = receipt.arguments.get("argv"), receipt.arguments.get("script")
+    if argv:
+        return [list(map(str, argv))]
+    return [piece.split() for piece in _OPERATORS.split(str(script))] if script else []
+
+
+def _runs(receipt: Receipt, what: re.Pattern[str]) -> bool:
     """Whether a command, or one of those in a script, is such a one, and does not only name it."""
-    argv = arguments.get("argv")
-    commands = [argv] if argv else [piece.split() for piece in _OPERATORS.split(str(arguments.get("script") or ""))]
     return any(
         bool(words)
         and posixpath.basename(words[0]) not in _LOOK
         and _NO_RUN.isdisjoint(words)
         and not any(posixpath.basename(a) in _INSTALLERS and b in _INSTALL for a, b in pairwise(words))
         and any(what.search(word) for word in words)
-        for words in commands
+        for words in _commands(receipt)
     )
 
 

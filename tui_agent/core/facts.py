@@ -26,12 +26,14 @@ def facts(events: Sequence[AnyEvent]) -> str:
     for event in events:
         if isinstance(event, ev.CheckDone):
             name, code = f"check  {shlex.join(event.argv)}", event.exit_code
+            other = "it did not end" if event.ran else "it could not be run"
         elif isinstance(event, ev.ToolDone) and event.receipt is not None and event.receipt.path is None:
             name, code = " ".join(event.summary.split()), event.receipt.exit_code
+            other = "done" if event.status == "applied" else event.note or "it did not end"  # a server has no exit code
         else:
             continue
         ran.pop(name, None)  # the newest last
-        ran[name] = f"{name}: {'it did not end' if code is None else f'exit {code}'}"
+        ran[name] = f"{name}: {other if code is None else f'exit {code}'}"
     refused = [f"not done, as it was refused: {done.summary or done.call.name}" for done in fold.undone(events)]
     plan = [f"plan, {status}: {text}" for status, text in fold.plan(events)]
     lines = [line for kind in (changed, list(ran.values()), refused, plan) for line in kind[-MOST:]]

@@ -15,3 +15,18 @@ class FileState:
     def stands(self, now: FileState) -> bool:
         """Whether nothing of it has become another; what was not there then may have come since."""
         return self.mode in {None, now.mode} and self.folder in {None, now.folder}
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the model knows of a file since a call: the hash of the bytes that it read or wrote.
+
+    `upto` is the last line that it has read without a gap from line 1; `whole`: it has seen every line uncut. `secret`
+    files are never copied.
+    """
+
+    path: str
+    sha256: str
+    upto: int = 0
+    whole: bool = False
+    secret: bool = False

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from tui_agent.core import events as ev
 from tui_agent.core.agent import Agent, Dialect
+from tui_agent.core.endings import BROKEN_OFF, UNANSWERED
 from tui_agent.core.facts import facts
 from tui_agent.core.log import is_durable
 from tui_agent.core.record import Record
@@ -189,7 +190,9 @@ def replaceable(steps: Sequence[Step]) -> list[Step]:
 def _fault(error: ProviderError | None, finish: str | None, text: str) -> str:
     if error is not None:
         return error.message
-    if finish == "length":
+    if refused := UNANSWERED.get(finish or ""):
+        return refused
+    if finish in BROKEN_OFF:
         return CUT
     if not text:
         return EMPTY_SUMMARY

@@ -22,6 +22,7 @@ from tui_agent.core.types import (
     BACKGROUND,
     DRY_RUN,
     OWN_COMMAND,
+    REPEATED,
     AssistantMessage,
     History,
     Message,
@@ -121,7 +122,9 @@ def check_text(check: ev.CheckDone) -> str:
     command = shlex.join(check.argv)
     if check.passed:
         return f"check passed: {command}"
-    how = "could not be run or did not end in time" if check.exit_code is None else f"exit {check.exit_code}"
+    if not check.ran:
+        return f"the check could not be run, which is no fault of yours: {command}\n{check.output}"
+    how = "did not end in time" if check.exit_code is None else f"exit {check.exit_code}"
     return (
         f"check FAILED ({how}): {command}\n{head_and_tail(check.output, CHECK_HEAD, CHECK_TAIL, rest_of(check.kept))}"
     )
@@ -410,8 +413,8 @@ def failed(events: Iterable[AnyEvent]) -> list[ev.ToolDone]:
         if not isinstance(event, ev.ToolDone) or event.denied:
             continue
         receipt, target = event.receipt, _target(event.call)
-        if event.note in {"stopped", DRY_RUN} or not event.call.name:
-            continue  # by the person, who knows; or as they wanted it; or no action, only a reply that was told so
+        if event.note in {"stopped", DRY_RUN, REPEATED} or not event.call.name:
+            continue  # by the person, who knows; or as they wanted it; or no action of its own
         if event.status != "applied" or (receipt is not None and receipt.exit_code not in {0, None}):
             left[event.call.name, target] = event
         elif event.status == "applied":

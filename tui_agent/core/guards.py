@@ -112,7 +112,7 @@ PASSED_BUT = "the check passed, but {}"
 
 
 def verdict_on_done(
-    command: str | None, check: CheckState, *, edited: bool, rounds_left: int, missing: str = ""
+    command: str | None, check: CheckState, *, edited: bool, rounds_left: int, missing: str = "", ran: bool = True
 ) -> tuple[StopReason | None, str]:
     """Judge a final answer: the ending with a sentence for the person, or None with what the model is told.
 
@@ -122,6 +122,7 @@ def verdict_on_done(
         edited: whether this run changed a file.
         rounds_left: how often the model may still be told that its work is not verified.
         missing: what the task names and the receipts do not show, in words; see `evidence.task_evidence`.
+        ran: whether the check could be started; that it could not is nothing that the model could mend.
     """
     if not edited:
         return StopReason.COMPLETED, ""
@@ -135,6 +136,8 @@ def verdict_on_done(
         return StopReason.UNVERIFIED, PASSED_BUT.format(missing)
     if check != "failed":
         return StopReason.UNVERIFIED, "the check was not run after the last edit"
+    if not ran:
+        return StopReason.UNVERIFIED, "the check could not be run"
     if rounds_left > 0:
         return None, f"NOT VERIFIED: `{command}` failed after your last edit. Fix it, or say why it cannot pass."
     return StopReason.UNVERIFIED, "the check still fails"

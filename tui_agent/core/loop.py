@@ -20,8 +20,8 @@ from tui_agent.core import fold
 from tui_agent.core.agent import Agent, Dialect
 from tui_agent.core.batch import Work
 from tui_agent.core.context import estimate, limit_reached
-from tui_agent.core.endings import GO_ON, UNANSWERED, StopReason
-from tui_agent.core.evidence import Changed, says_what_is_checked, unbacked_claims
+from tui_agent.core.endings import BROKEN_OFF, UNANSWERED, StopReason
+from tui_agent.core.evidence import Changed, doubts, unbacked_claims
 from tui_agent.core.fitting import Fitting
 from tui_agent.core.guards import verdict_on_done
 from tui_agent.core.record import Record
@@ -52,9 +52,9 @@ LAST_STEP = "The step limit is reached. Say in a few sentences what was done and
 ONLY_STEP = "There is one step only, without tools: answer with what you know."
 WARNINGS = {2: NEARLY_OUT, 1: ONE_LEFT, 0: LAST_STEP}
 """What the model is told when so many steps are left after the next one."""
-WEAKENED = " says what the check does, and this run changed it"
 TAKEN = "answer not in the form of the protocol, taken as it is"
-CUT = "Your reply was cut by the length limit, so nothing of it was run. Say it in smaller pieces."
+CUT = "Your reply was cut by {}, so nothing of it was run. Say it in smaller pieces."
+GO_ON = "Your answer was cut by {}. Go on exactly where it broke off, without repeating any of it."
 
 
 async def run(task: str, agent: Agent, images: tuple[Image, ...] = ()) -> Events:
@@ -141,9 +141,7 @@ class _Run:
                         self.spend(event.usage, event.cost)
                     yield event
             request = next_request(self.agent, self.dialect, record.sent, tools)
-            over = limit_reached(
-                limits, request.system, request.messages, self.usage, self.cost, estimated=self.estimated
-            )
+            over = limit_reached(limits, request, self.usage, self.cost, estimated=self.estimated)
             if over := over or fold.over_budget(record.log.events):
                 yield record.end(*over)
                 return
@@ -180,6 +178,8 @@ class _Run:
         answer = dialect.loose(raw, tools)
         self.loose = 0 if answer is None else self.loose + 1
         read = replace(raw, text=answer, calls=()) if answer and self.loose > 1 else dialect.decode(raw, tools)
+        if read.calls and raw.finish in UNANSWERED:
+            read = replace(raw, calls=())  # its text is kept, but nothing of it is carried out
         self.reply = reply = identified(masked(read, agent.hidden), known)
         cost = agent.price(reply.usage)
         text = reply.text or reply.refusal
@@ -206,34 +206,33 @@ class _Run:
 
     async def act(self, reply: Reply, *, last: bool) -> Events:
         """Do what the reply asks for."""
-        record = self.record
-        if reply.error is not None:
-            yield record.note(ev.ProviderFailed(reply.error))
-            if last:
-                yield record.end(StopReason.STEP_LIMIT, SUMMARY_FAILED)
-            else:
-                yield record.end(StopReason.FAILED, reply.error.message)
+        record, only = self.record, self.agent.limits.max_steps == 1
+        why, cut = UNANSWERED.get(reply.finish or "", ""), BROKEN_OFF.get(reply.finish or "")
+        if reply.error is not None or why:
+            if reply.error is not None:
+                yield record.note(ev.ProviderFailed(reply.error))
+            failed = StopReason.FAILED, why or (reply.error.message if reply.error else "")
+            yield record.end(*(failed if only or not last else (StopReason.STEP_LIMIT, SUMMARY_FAILED)))
         elif last:
             steps = self.agent.limits.max_steps
             record.open.clear()
             for notice in self.claims(reply.text):
                 yield record.note(notice)
-            yield record.end(
-                StopReason.STEP_LIMIT,
-                f"all {steps} step{'s' * (steps != 1)} used" if reply.text.strip() else NO_SUMMARY,
-            )
-        elif refused := UNANSWERED.get(reply.finish or ""):
-            record.open.clear()
-            yield record.end(StopReason.FAILED, refused)
-        elif reply.finish == "length":
-            if reply.calls:
-                for done in self.work.unusable(reply, CUT, "cut"):
-                    yield done
+            if only and not cut and not reply.calls and reply.text.strip():
+                yield record.end(StopReason.COMPLETED)  # the one step was asked for an answer, and this is it
             else:
-                whole = self.dialect.name == "native" and reply.text.strip()
-                yield record.note(ev.Notice(GO_ON if whole else CUT, "model"))
+                used = f"all {steps} step{'s' * (steps != 1)} used"
+                yield record.end(StopReason.STEP_LIMIT, used if reply.text.strip() else NO_SUMMARY)
+        elif cut:
+            if reply.calls:
+                for done in self.work.unusable(reply, CUT.format(cut), "cut"):
+                    yield done
+            elif self.dialect.name == "native" and reply.text.strip():
+                yield record.note(ev.Notice(GO_ON.format(cut), "model", goes_on=True))
+            else:
+                yield record.note(ev.Notice(CUT.format(cut), "model"))
             if self.work.count_invalid():
-                yield record.end(StopReason.INVALID, "the model's replies were cut by the length limit again and again")
+                yield record.end(StopReason.INVALID, f"the model's replies were cut by {cut} again and again")
         elif self.loose == 1:
             for done in self.work.asked_for_form(reply):
                 yield done
@@ -244,7 +243,8 @@ class _Run:
         else:
             if self.loose == 2:
                 yield record.note(ev.Notice(TAKEN))
-            changed = await asyncio.to_thread(self.work.evidence) if self.work.edited else {}
+            edits = self.work.edits
+            changed = await asyncio.to_thread(edits.evidence) if edits else {}
             for event in self.finish(reply, changed):
                 yield event
 
@@ -254,9 +254,10 @@ class _Run:
         reason, text = verdict_on_done(
             shlex.join(agent.check.argv) if agent.check else None,
             record.check,
-            edited=work.edited,
+            edited=bool(work.edits),
             rounds_left=agent.limits.max_invalid - self.unverified,
             missing=agent.evidence(self.task, changed),
+            ran=work.check_ran,
         )
         yield from map(record.note, self.claims(reply.text))
         if reason is None:
@@ -264,9 +265,9 @@ class _Run:
             yield record.note(ev.Notice(text, "model"))
             return
         if reason is StopReason.VERIFIED and agent.check:
-            touched = [*work.changed, *work.commanded] if changed is None else changed
-            if files := says_what_is_checked(agent.check.argv, touched):
-                yield record.note(ev.Notice(f"look at it: {', '.join(files)}{WEAKENED}"))
+            touched = work.edits.paths if changed is None else changed
+            for doubt in doubts(self.task, agent.check.argv, touched, changed or {}, work.edits.by_check):
+                yield record.note(ev.Notice(f"look at it: {doubt}"))
         empty = not (reply.text or reply.refusal).strip()
         yield record.end(reason, EMPTY if empty else text)
 

@@ -62,6 +62,7 @@ class Record:
                 seconds,
                 denied,
                 outcome.invalid,
+                outcome.sight,
             )
         )
 

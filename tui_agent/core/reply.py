@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
+from tui_agent.core.endings import UNANSWERED
 from tui_agent.core.late import late
 from tui_agent.core.secrets import Secrets
 from tui_agent.core.types import (
@@ -96,7 +97,9 @@ def strict_json(text: str) -> Json:
             levels, or half of a surrogate pair; the text is one clause for the model.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_number)
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_number, parse_int=_whole
+        )
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg} at character {error.pos}") from None
     except RecursionError:
@@ -147,6 +150,13 @@ def _number(text: str) -> float:
     if math.isinf(value):
         raise ValueError(f"{text[:20]} is out of range")
     return value
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:  # Python's own words would speak of an interpreter setting
+        raise ValueError(f"{text[:20]}... has {len(text):,} digits, which is too long for a number") from None
 
 
 def _deeper_than(value: Json, limit: int) -> bool:
@@ -210,9 +220,9 @@ class ReplyBuilder:
             self._end = delta
 
     def reply(self) -> Reply:
-        """The reply so far. Calls count only after an end without error; text is always kept."""
+        """The reply so far. Calls count only after an end that can be relied on; text is always kept."""
         end = self._end or ReplyEnd()
-        complete = self._end is not None and end.error is None
+        complete = self._end is not None and end.error is None and end.finish not in UNANSWERED
         calls, call_extras = self._finished_calls(end.finish) if complete else ((), {})
         return Reply(
             text="".join(self._text),
@@ -326,7 +336,10 @@ def _unique_id(wanted: str, taken: Collection[str]) -> str:
 
 
 def _finish(end: ReplyEnd, has_calls: bool) -> Finish | None:
-    """Decide by content: labels are often wrong about calls. `length` stays, the person must learn why."""
+    """Decide by content: labels are often wrong about calls. `length` stays, the person must learn why.
+
+    Nor does a reply that failed or was refused hold any, whatever came before its end.
+    """
     if end.error is not None:
         return None
     if has_calls and end.finish != "length":

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol, TypeAlias
 
-from tui_agent.core.file_state import FileState
+from tui_agent.core.file_state import FileState, Sight
 from tui_agent.core.lookup import Lookup, ReadOutput
 from tui_agent.core.receipt import Receipt
 from tui_agent.core.servers import CallServer
@@ -424,6 +424,8 @@ OutcomeStatus: TypeAlias = Literal["applied", "refused", "error"]
 
 DRY_RUN = "dry run"
 """The note of an action that was only shown, as the person wanted it: nothing failed, and nothing was refused."""
+REPEATED = "repeated"
+"""The note of an action that was not carried out because it had just been."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,7 +433,7 @@ class Outcome:
     """The end of one action: `text` is exactly what the model is told.
 
     `refused`: a rule or a person said no. `error`: the world said no. `note` is a short result for the eye ("7 hits").
-    `invalid`: the call itself was malformed, nothing was tried.
+    `invalid`: the call itself was malformed, nothing was tried. `sight` is what the model knows of a file by it.
     """
 
     status: OutcomeStatus
@@ -439,6 +441,7 @@ class Outcome:
     receipt: Receipt | None = None
     note: str = ""
     invalid: bool = False
+    sight: Sight | None = None
 
 
 Emit: TypeAlias = Callable[[str], None]

@@ -29,7 +29,7 @@ def run(_: argparse.Namespace) -> int:
         with recorded.prepared(delay=0.03) as played:
             at = played.terms
             ready = app.Ready(at, played.model, recorded.PROFILE, recorded.TASK, recorded.NOTE)
-            return app.run(app.Start(at.root, at.paths, at.paths.config_file, ready=ready, light=told.light))
+            return app.run(app.Start(at.root, at.paths, at.paths.config_file, ready=ready, light=told.light)).code
     from tui_agent import oneshot, questions  # noqa: PLC0415
     from tui_agent.session import Session  # noqa: PLC0415
 

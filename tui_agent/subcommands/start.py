@@ -396,10 +396,10 @@ def screen(options: argparse.Namespace, root: Path, paths: Paths, user_file: Pat
     """Open the full-screen app, or the demo when it is chosen there."""
     network = network_of(options, paths)
     with asking(os.environ) as answer:
-        from tui_agent.ui.app import PLAY_DEMO, Start, run  # noqa: PLC0415 - Textual is heavy
+        from tui_agent.ui.app import Start, run  # noqa: PLC0415 - Textual is heavy
 
         told = answer()
-    code = run(
+    ended = run(
         Start(
             root,
             paths,
@@ -413,8 +413,8 @@ def screen(options: argparse.Namespace, root: Path, paths: Paths, user_file: Pat
             looks=({"theme": options.theme} if options.theme else {}) | ({"mouse": False} if options.no_mouse else {}),
         )
     )
-    if code != PLAY_DEMO:
-        return code
+    if not ended.demo:
+        return ended.code
     from tui_agent.subcommands import demo  # noqa: PLC0415 - few want it
 
     return demo.run(options)

@@ -72,8 +72,6 @@ STYLES = (
     "sessions.tcss",
 )
 
-PLAY_DEMO = -1
-"""What `run` returns when the person chose the demo at the first start: it plays in a folder of its own."""
 WARM_SECONDS = 1.0
 """When what the first request needs is imported: not before the first frame, and before anybody has typed a message."""
 
@@ -414,8 +412,16 @@ class AgentApp(CaretApp, inherit_bindings=False):
         self._close_messages_no_wait()
 
 
-def run(start: Start) -> int:
-    """Run the app in this terminal; returns the exit code, or `PLAY_DEMO`. An exception that ended it is raised."""
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the screen ended. `demo`: the person chose it at the first start, and it plays in a folder of its own."""
+
+    code: int
+    demo: bool = False
+
+
+def run(start: Start) -> Ended:
+    """Run the app in this terminal to its end. An exception that ended it is raised."""
     patch_keys()
     patch_pastes()
     patch_painting()
@@ -424,4 +430,4 @@ def run(start: Start) -> int:
         app.run(mouse=app.appearance.mouse)
         if app._exception is not None:  # noqa: SLF001 - Textual keeps it for its own tests, and offers no other way
             raise app._exception  # noqa: SLF001
-    return PLAY_DEMO if app.wants_demo else app.return_code or 0
+    return Ended(app.return_code or 0, app.wants_demo)

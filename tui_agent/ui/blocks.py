@@ -117,6 +117,7 @@ DENIALS = {"person": "refused by you", "skip": "skipped", "policy": "denied", "n
 
 CUT = {
     "length": "cut at the token limit",
+    "pause": "broken off by the server",
     **UNANSWERED,
 }
 
@@ -212,7 +213,7 @@ def check_done(event: ev.CheckDone) -> Action:
     facts = tuple(filter(None, [seconds(event.duration), "unsandboxed" if event.sandbox == "none" else ""]))
     if event.passed:
         return Action("check", shlex.join(event.argv), facts, "ok", "ok", output=event.output)
-    word = "FAIL, did not end" if code is None else f"FAIL exit {code}"
+    word = "could not be run" if not event.ran else "FAIL, did not end" if code is None else f"FAIL exit {code}"
     return Action("check", shlex.join(event.argv), facts, word, "fail", output=event.output, excerpt=8, tail=True)
 
 

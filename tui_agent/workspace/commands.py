@@ -89,7 +89,7 @@ def _prepare(disk: Disk, memory: Memory) -> tuple[index.Index, Mapping[str, Trac
     held = []
     for path, known in tuple(memory.known.items()):
         stands = before.files.get(path)
-        if known.secret or stands is None or stands[0] != known.identity[0]:
+        if known.secret or stands is None or (known.identity and stands[0] != known.identity[0]):
             continue
         if stands != known.identity or known.sha256 not in memory.blobs:
             data = content(disk, path)

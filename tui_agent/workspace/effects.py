@@ -115,7 +115,7 @@ class Effects:
         if receipt.unwatched:
             note += ", too many files to watch them all"
         note = ", ".join((note, *result.warnings))
-        return Outcome("error" if result.error is not None else "applied", text, receipt, note)
+        return Outcome("error" if result.exit_code is None else "applied", text, receipt, note)
 
     async def _served(self, request: ApprovalRequest, effect: CallServer, decision: Decision) -> Outcome:
         """Ask a server; it may change files here, like a command."""

@@ -49,7 +49,9 @@ class Looking:
         text = render_file(view, numbers=self.line_numbers)
         if ".git" in place.parts:
             text = _PASSWORD.sub(r"\1***@", text)
-        return Outcome("applied", text, note=listing.counted(len(view.lines), "line"))
+        return Outcome(
+            "applied", text, note=listing.counted(len(view.lines), "line"), sight=self.memory.sight(place.path)
+        )
 
     def _list(self, request: ApprovalRequest, effect: ListFiles) -> Outcome:
         place = self.disk.anchor.again(effect.path, request.policy.floors)

@@ -6,8 +6,13 @@ file hold before a command changed it?
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
+from tui_agent.core import events as ev
+from tui_agent.core import fold, unfinished
+from tui_agent.core.file_state import Sight
+from tui_agent.core.standing import AnyEvent
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.files import View
 from tui_agent.workspace.files import Identity, sha256
@@ -19,11 +24,11 @@ class Known:
     """The bytes of one file as they were last read or written: their hash and where they stood.
 
     `upto` is the last line read without a gap from line 1; `whole`: every line was seen uncut. `secret` files are
-    never copied.
+    never copied. `identity` None: that was before this process began.
     """
 
     sha256: str
-    identity: Identity
+    identity: Identity | None
     upto: int
     whole: bool
     secret: bool = False
@@ -49,6 +54,17 @@ class Memory:
             return known.sha256
         stood, name = self.left.get(path, (None, ""))
         return name if stood == identity else None
+
+    def recall(self, events: Iterable[AnyEvent]) -> None:
+        """Know what the session knew when these were its events; no file is looked at."""
+        events = tuple(events)
+        self.known = {path: Known(s.sha256, None, s.upto, s.whole, s.secret) for path, s in seen(events).items()}
+        self.told = {path: name for path, name in unfinished.known(events).items() if name is not None}
+
+    def sight(self, path: str) -> Sight | None:
+        """What the model knows of a file, for the log; None when that is nothing."""
+        known = self.known.get(path)
+        return Sight(path, known.sha256, known.upto, known.whole, known.secret) if known else None
 
     def read(self, path: str, view: View, identity: Identity, *, secret: bool) -> None:
         """A window of the file was shown to the model."""
@@ -85,3 +101,25 @@ class Memory:
                 "Read the rest first, or use edit_file.",
                 "refused",
             )
+
+
+def seen(events: Iterable[AnyEvent]) -> dict[str, Sight]:
+    """What the model has seen of each file, by path, as the log tells it.
+
+    What an undo wrote back is known as far as it was before. How a change ended whose process died was found out later:
+    nobody has read that.
+    """
+    found: dict[str, Sight] = {}
+    for event in events:
+        if isinstance(event, ev.ToolDone) and event.sight is not None:
+            found[event.sight.path] = event.sight
+            continue
+        for receipt in fold.receipts((event,)):
+            path, name = receipt.path or "", receipt.after
+            if path not in found or receipt.before == receipt.after:
+                continue
+            if name is None or receipt.interrupted:
+                del found[path]
+            else:
+                found[path] = replace(found[path], sha256=name)
+    return found

@@ -20,6 +20,7 @@ from tui_agent.core.lookup import Lookup
 from tui_agent.core.receipt import Receipt
 from tui_agent.core.servers import CallServer
 from tui_agent.core.shell import split
+from tui_agent.core.standing import AnyEvent
 from tui_agent.core.types import (
     OWN_COMMAND,
     ApprovalRequest,
@@ -260,7 +261,11 @@ class Workspace:
             (decision,) = await self._ask((request,))
         return await self.commit(request, decision, lambda _: None)
 
-    # -------------------------------------------------------------- after a crash
+    # -------------------------------------------------------------- going on with a session
+
+    def recall(self, events: Iterable[AnyEvent]) -> None:
+        """Know the files that the session of these events has read and written; none is looked at."""
+        self._memory.recall(events)
 
     def aftermath(self, begun: ev.Begun, known: Mapping[str, str | None]) -> Found:
         """What became of an effect whose process died; `known` are the hashes that the session last knew. Blocks."""

@@ -171,13 +171,13 @@ class Writing:
         notes = [*change.notes]
         if saved.links:
             notes.append(f"the file had {saved.links} other hard link(s), which keep the old content")
-        counts = f"+{receipt.added} -{receipt.removed}"
+        counts, sight = f"+{receipt.added} -{receipt.removed}", self.memory.sight(place.path)
         if saved.doubt:
             text = f"{place.path} was written ({counts}), but the disk did not confirm it: {saved.doubt}"
-            return Outcome("error", text, receipt)
+            return Outcome("error", text, receipt, sight=sight)
         verb = "created" if base is None else "deleted" if new is None else "changed"
         text = f"applied: {verb} {place.path} ({counts})" + "".join(f"; {note}" for note in notes)
-        return Outcome("applied", text, receipt, "; ".join(notes))
+        return Outcome("applied", text, receipt, "; ".join(notes), sight=sight)
 
     async def apply_parked(self, request: ApprovalRequest, chosen: frozenset[int] | None) -> Outcome:
         """Carry out a request that was skipped, on the file as it is now."""

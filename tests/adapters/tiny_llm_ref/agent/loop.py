@@ -71,7 +71,7 @@ class _Dialect(agent.Plain):
                 _append_tool_result(said, raw[message.call_id], message.text)
         kinds = {"assistant": types.AssistantMessage, "user": types.UserMessage}
         messages = (request.messages[0], *(kinds[m["role"]](m["content"]) for m in said))
-        return replace(request, messages=messages)
+        return replace(request, messages=messages, tools=())
 
 
 class _Tools:

@@ -1,0 +1,129 @@
+"""A session that goes on later knows what it has read and written, and still compares bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes import Person
+from tests.test_modes import play, session
+from tui_agent.core import events as ev
+from tui_agent.core.profile import Profile
+from tui_agent.providers.scripted import scripted
+from tui_agent.session import Session
+from tui_agent.sessions import Place
+
+LINES = "".join(f"line {number}\n" for number in range(1, 31))
+
+
+def call(name: str, /, **arguments: Any) -> dict[str, Any]:
+    return {"calls": [{"name": name, "arguments": arguments}]}
+
+
+READ = call("read_file", path="a.txt")
+PART = call("read_file", path="a.txt", limit=10)
+REST = call("read_file", path="a.txt", start=11)
+EDIT = call("edit_file", path="a.txt", old="line 2\n", new="two\n")
+WRITE = call("write_file", path="a.txt", content="all new\n")
+NEW = call("write_file", path="new.txt", content="one\n")
+ANEW = call("write_file", path="new.txt", content="two\n")
+DELETE = call("delete_file", path="a.txt")
+SED = call("run_command", argv=["sed", "-i", "s/line 3/three/", "a.txt"])
+ENV = call("read_file", path=".env")
+
+
+def gone_on(made: Session, replies: list[Any], before: int) -> Session:
+    made.place.close()
+    again = Session(made.terms, Person(), Place(made.folder))
+    again.use(scripted([{"text": "-"}] * before + replies), Profile("p", "scripted", "scripted", model="m"))
+    return again
+
+
+async def later(tmp_path: Path, first: list[Any], second: Any) -> tuple[Session, ev.ToolDone]:
+    """What a call comes to that is made in a session that went on after these calls."""
+    made, _ = session(tmp_path, [*first, {"text": "ok"}])
+    (made.root / "a.txt").write_text(LINES)
+    (made.root / ".env").write_text("KEY=1\n")
+    await play(made)
+    again = gone_on(made, [second, {"text": "ok"}], len(first) + 1)
+    events = await play(again)
+    return again, [e for e in events if isinstance(e, ev.ToolDone)][-1]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([READ], EDIT),
+        ([READ], WRITE),
+        ([READ], DELETE),
+        ([PART], EDIT),
+        ([PART, REST], WRITE),
+        ([READ, EDIT], WRITE),
+        ([NEW], ANEW),
+        ([READ, call("search", text="line")], EDIT),
+    ],
+    ids=str,
+)
+async def test_what_was_read_before_may_be_changed_later(tmp_path: Path, first: list[Any], second: Any) -> None:
+    _, done = await later(tmp_path, first, second)
+    assert done.status == "applied", done.text
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        ([], EDIT, "was not read in this session"),
+        ([PART], WRITE, "was read only up to line 10"),
+        ([READ, SED], EDIT, "has changed since it was read"),
+        ([READ, DELETE, call("run_command", argv=["cp", ".env", "a.txt"])], EDIT, "was not read in this session"),
+    ],
+    ids=str,
+)
+async def test_what_was_not_read_is_still_refused(tmp_path: Path, first: list[Any], second: Any, why: str) -> None:
+    _, done = await later(tmp_path, first, second)
+    assert done.status == "refused"
+    assert why in done.text
+
+
+async def test_what_changed_meanwhile_is_still_refused(tmp_path: Path) -> None:
+    made, _ = session(tmp_path, [READ, {"text": "ok"}])
+    (made.root / "a.txt").write_text(LINES)
+    await play(made)
+    again = gone_on(made, [EDIT, {"text": "ok"}], 2)
+    (made.root / "a.txt").write_text(LINES + "mine\n")
+    done = next(e for e in await play(again) if isinstance(e, ev.ToolDone))
+    assert (done.status, "has changed since it was read" in done.text) == ("refused", True)
+    assert (made.root / "a.txt").read_text() == LINES + "mine\n"
+
+
+async def test_what_a_command_does_later_to_a_file_that_was_read_before_can_be_undone(tmp_path: Path) -> None:
+    again, done = await later(tmp_path, [READ], SED)
+    assert done.receipt is not None
+    (step,) = await again.workspace.plan_undo([done.receipt])
+    assert step.words == "will be restored"
+    (outcome,) = await again.workspace.undo([step])
+    assert outcome.status == "applied"
+    assert (again.root / "a.txt").read_text() == LINES
+
+
+async def test_a_secret_is_copied_later_as_little_as_before(tmp_path: Path) -> None:
+    again, done = await later(tmp_path, [ENV], call("run_command", argv=["sed", "-i", "s/1/2/", ".env"]))
+    assert done.receipt is not None
+    held = [file.read_bytes() for file in (again.folder / "blobs").rglob("*") if file.is_file()]
+    assert b"KEY=1\n" not in held
+
+
+async def test_an_undo_in_between_leaves_the_file_known(tmp_path: Path) -> None:
+    made, _ = session(tmp_path, [READ, EDIT, {"text": "ok"}])
+    (made.root / "a.txt").write_text(LINES)
+    await play(made)
+    receipt = next(e.receipt for e in made.events if isinstance(e, ev.ToolDone) and e.receipt is not None)
+    (step,) = await made.workspace.plan_undo([receipt])
+    (outcome,) = await made.workspace.undo([step])
+    assert outcome.receipt is not None
+    made.log.append(ev.Undone(1, (outcome.receipt,), ("a.txt",)))
+    again = gone_on(made, [EDIT, {"text": "ok"}], 3)
+    done = next(e for e in await play(again) if isinstance(e, ev.ToolDone))
+    assert done.status == "applied", done.text
