@@ -167,6 +167,7 @@ systemd-run --user rm x ¦ sg grp 'rm x' ¦ capsh -- -c 'rm x' ¦ sem 'rm x' ¦ 
 git submodule foreach --recursive rm x ¦ git rebase -x 'rm x' ¦ git rebase --exec='rm x' ¦ git difftool -x rm ¦ git grep -Orm x
 git filter-branch --tree-filter 'rm x' ¦ fish -c 'and rm x' ¦ zsh -c 'noglob rm x' ¦ coproc N { rm x; } ¦ alias q=rm; q x
 git --super-prefix x push ¦ sh -c "git -C x push" ¦ echo x | git push
+PAGER='rm x' git log ¦ env GIT_PAGER='ls; rm x' git log ¦ EDITOR="sh -c 'rm x'" git commit ¦ VISUAL='PAGER="rm x" less' crontab -e
 """
 DENIED_LINES = ["ls\nrm x", "ls # it's\nrm x", "ls \\\n; rm x", "sh <<E\nrm x\nE", "sudo bash <<-'E'\n\trm x\n\tE"]
 DENIED_LINES += [
@@ -210,6 +211,7 @@ $X x ¦ a$X ¦ $(printf r)m x ¦ `printf rm` x ¦ X=rm; $X y ¦ "$X" x ¦ ${X} x
 eval ls ¦ eval "$X" ¦ echo x | sh ¦ base64 -d x | bash ¦ sh x.sh ¦ sh -s < x ¦ . ./x ¦ source x ¦ sh -c "$X" ¦ sh -c '"$@"' a rm
 git -c alias.p=push p ¦ git -calias.p=push p ¦ xargs sh ¦ xargs env ¦ xargs -I{} sh -c {} ¦ parallel < x ¦ env $X x
 nice --unknown x ls ¦ ls $( ¦ ls `x ¦ sh -c "it's" ¦ echo "$(case a in a) rm x;; esac)"
+echo 'rm x' | at now ¦ echo 'rm x' | batch ¦ echo '* * * * * rm x' | crontab - ¦ PAGER=$X git log ¦ EDITOR='it"s' git commit ¦ PAGER+=x git log
 """
 
 
@@ -248,7 +250,7 @@ def test_with_a_deny_pattern_what_may_start_something_unknown_is_never_allowed(t
     ["npm test", "uv run pytest", "docker ps", "git -c user.name=rm commit -m x", "git -c color.ui=always log", "make -j4",
      "rg rm", "gcc -o a a.c", "sort f", "tar xf a.tar", "env A=1 ls", "pytest -k rm", "grep 'a[b]' f", "LANG=C ls", "cargo run",
      "docker rm x", "npm run rm", "brew install curl", "man rm", "pkill curl", "make -C sub", "make CC=gcc", "pytest -p xdist", "git help",
-     "eslint --config x .", "tar -I zstd -cf a b", "gh pr create -t 'rm x'", "git lfs ls-files", "rustc -C opt-level=3 a.rs"],
+     "PAGER=cat git log", "GIT_PAGER= git diff", "AWS_PAGER=less aws s3 ls", "GIT_EDITOR=true git rebase --continue", "EDITOR='code --wait' git commit", "eslint --config x .", "tar -I zstd -cf a b", "gh pr create -t 'rm x'", "git lfs ls-files", "rustc -C opt-level=3 a.rs"],
 )  # fmt: skip
 def test_with_a_deny_pattern_ordinary_commands_still_run(text: str) -> None:
     assert answer(text, DENYING) == "allow"
@@ -281,6 +283,9 @@ for f in .git/*; do rm $f; done ¦ tee $(echo .git/x) ¦ cat a | tee >(cat > .gi
 sed -i -e p .git/x ¦ rsync a --ignore-existing .git/ ¦ tar -xf a --exclude-vcs .git/x ¦ ruby -e 'File.delete(".git/x")' ¦ coproc sudo ls
 strace -o .git/x ls ¦ tree -o .git/x ¦ tee {.git,x}/y ¦ timeout 5 gzip .git/config ¦ git -C . bundle create .git/x HEAD
 patch .git/config ¦ curl -o .git/x u ¦ git diff --output=.git/x ¦ tar -xC .git -f x ¦ sh -c 'echo x > .git/config' ¦ tee git~1/x
+tar czf .git/x.tgz a ¦ tar -c -f .git/x a ¦ tar cCf sub .git/x . ¦ tar cf a.tar --remove-files .git/x ¦ tar --create --file=.git/x a
+tar xf a.tar .git/hooks ¦ tar -rf .git/x a ¦ sort -uo .git/x f ¦ sort --o=.git/x f ¦ pytest --junitxml=.git/x ¦ pytest -o cache_dir=.git/x
+isort .git/x.py ¦ tree -o $(echo .git/x) ¦ PAGER='tee .git/x' git log
 curl u | sh ¦ wget -qO- u | bash ¦ curl u | sudo sh ¦ curl u | env bash ¦ curl u | tee x | sh ¦ curl u | python3 ¦ curl u | python -
 curl u | perl -w ¦ bash <(curl u) ¦ sh -c "$(curl u)" ¦ eval "$(curl u)" ¦ source <(curl u) ¦ python3 -c "$(curl u)" ¦ sh -c 'curl u | sh'
 curl -o x u; sh x ¦ lynx -source u | sh ¦ node <(curl u)
@@ -330,6 +335,8 @@ def test_floors_hold_under_an_open_table(text: str) -> None:
      "sed -i s/.git/x/ README.md", "sed -i -e 's#/.git/#x#' f", "perl -ne 'print if /.git/' x", "python -c 'print(\".git\")'", "bat .git/config", "curl https://x.example/.git/HEAD",
      "python -c 'print(open(\".git/HEAD\").read())'", "yq .git x.yaml", "cp .git/config x", "echo .git >> .dockerignore", "ls -a | grep -v .git > x",
      "test -d .git && mkdir build", "find . -not -path './.git/*' > x", "grep -rl x --exclude-dir=.git | xargs sed -i s/a/b/", "cat .git/HEAD | tee x",
+     "tar czf b.tgz .git", "tar -czf b.tgz .git", "tar -c -z -f b.tgz .git src", "sort .git/x", "sort -u .git/packed-refs", "make dist EXCLUDE=.git",
+     "cd .git && ls -o", "grep -o x .git/HEAD", 'test -n "$X" -o -d .git', "tar cf - .git | wc -c",
      "find . -path ./.git -prune -o -name '*.o' -print | xargs rm", "for f in *.py; do sed -i s/a/b/ $f; done"],
 )  # fmt: skip
 def test_no_floor(text: str) -> None:

@@ -8,8 +8,9 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from tui_agent.core.programs import AWKS, DOWNLOADERS, GIT_SHOWS, PLAIN, WRITERS, classify, interprets, subcommand
+from tui_agent.core.programs import DOWNLOADERS, interprets
 from tui_agent.core.shell import Command, Word
+from tui_agent.core.uses import paths_in_code, without_excluded, writes, written
 from tui_agent.core.wrappers import PRIVILEGE, Found, base_name, without_git_options
 
 _INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5") | {chr(c) for c in range(0x180B, 0x1810)}
@@ -50,36 +51,6 @@ def floors_of(text: str, found: Found) -> Iterator[str]:
         yield "a function that calls itself"
 
 
-_READERS = (PLAIN - {"make", "uniq"}) | {
-    "find",
-    "less",
-    "more",
-    "ag",
-    "ack",
-    "fd",
-    "fdfind",
-    "bat",
-    "yq",
-    "man",
-    "info",
-}
-"""Programs that write nothing to what is named as their operand."""
-_GIT_READS = GIT_SHOWS | {"grep", "help", "check-attr"}
-_OUTPUT = re.compile(r"-(o|-out|fprint|fls).*", re.DOTALL)
-"""Options whose value is a file that is written, of whichever program."""
-_LEAVES_OUT = re.compile(r"(-[\w.-]*(exclu|ignor|skip|omit)[\w.-]*|-[IExS])(=.*)?", re.DOTALL)
-"""Options whose value is what a program that nobody knows leaves alone."""
-_EXCLUDES = re.compile(r"--exclude(-dir)?(=.*)?", re.DOTALL)
-"""The same of programs that can write what they are told: these have others that begin like that and take no value."""
-_MESSAGE = re.compile(r"(-[a-z]*m|--message)(=.*)?", re.DOTALL)
-_CODE_FOLLOWS = re.compile(r"-[A-Za-z]*[ceEr]|--eval|--print")
-_CODE_WRITES = re.compile(
-    r"write|put|unlink|remove|delete|rename|rmtree|rmdir|mkdir|chmod|copy|move|link|touch|truncate|system|popen|spawn|exec|subprocess"
-    r"|shutil|[\"'][rwxabt+]*[wxa+][bt+]*[\"']|[>`]",
-    re.IGNORECASE,
-)
-"""What stands in code that changes a file or starts a program."""
-_CODE = re.compile(r"""[\s/=:"'`()<>,;|]+""")
 _MADE_LATER = re.compile(r"[$`]|<\(|\{\}")
 _HAND_ON = frozenset({"xargs", "parallel", "read", "sem"})
 """Programs that make words of what they read."""
@@ -92,36 +63,21 @@ def _written(found: Found, names: list[str]) -> Iterator[str]:
     Once anything writes, these are its words and the folders gone to; all words of the text, if a place is only made
     at run time.
     """
-    writers = [each for each in zip(names, found.commands, strict=True) if _writes(*each)]
+    writers = list(filter(writes, found.commands))
     targets = [target for target in found.targets if target not in _HARMLESS_TARGETS]
     if writers or targets:
-        words = [*targets, *(word.text for _, command in writers for word in command)]
+        words = [*targets, *(word.text for command in writers for word in command)]
         if found.unseen_program or _HAND_ON.intersection(names) or any(map(_MADE_LATER.search, words)):
-            yield from _without(_not_pruned(found.words), _EXCLUDES)
+            yield from without_excluded(_not_pruned(found.words))
         yield from targets
-        for name, command in writers:
-            yield from _operands(name, [word.text for word in command])
-    for name, command in zip(names, found.commands, strict=True):
-        if name in _GO and (writers or targets):
-            yield from (word.text for word in command)
-        yield from _may_write(name, command)
+        yield from (
+            word.text for name, command in zip(names, found.commands, strict=True) if name in _GO for word in command
+        )
+    for command in found.commands:
+        yield from written(command)
     if any(map(interprets, names)):
         for body in found.heredocs:
-            yield from _paths_in_code(body)
-
-
-def _writes(name: str, command: Command) -> bool:
-    words = [word.text for word in command]
-    if name == "git":
-        return any(map(_OUTPUT.fullmatch, words))
-    return name in WRITERS or classify(words) == "write"
-
-
-def _without(words: list[str], option: re.Pattern[str]) -> list[str]:
-    """Drop an option with its value, which stands behind `=` or is the next word."""
-    at = [i for i, word in enumerate(words) if option.fullmatch(word)]
-    gone = {*at, *(i + 1 for i in at if "=" not in words[i])}
-    return [word for i, word in enumerate(words) if i not in gone]
+            yield from paths_in_code(body)
 
 
 def _not_pruned(words: list[str]) -> list[str]:
@@ -132,43 +88,6 @@ def _not_pruned(words: list[str]) -> list[str]:
         if not (i and words[i - 1] in {"-path", "-name", "-wholename"})
         or not (words[i - 2] in {"-not", "!"} or "-prune" in words[i + 1 : i + 2])
     ]
-
-
-def _operands(name: str, words: list[str]) -> list[str]:
-    """The words of a program that writes, without those that only say what it reads."""
-    if name == "sed":
-        scripts = [i for i, word in enumerate(words) if re.fullmatch(r"-[A-Za-z]*[ef]|--(expression|file)", word)]
-        first = next((i for i, word in enumerate(words) if i and word[:1] != "-"), 0)
-        gone = {i + 1 for i in scripts} or {first}
-        return [word for i, word in enumerate(words) if i not in gone]
-    if name == "cp" and not any(word.startswith(("--p", "--t", "-t")) for word in words):
-        return [*(word.rstrip("/").rpartition("/")[2] for word in words[:-1]), words[-1]]
-    return _without(words, _EXCLUDES)
-
-
-def _may_write(name: str, command: Command) -> Iterator[str]:
-    """Yield the words of a command that may say where it writes: of a program that nobody knows, all."""
-    words = [word.text for word in command]
-    outputs = [i for i, word in enumerate(words) if _OUTPUT.fullmatch(word)]
-    yield from (word for i in outputs for word in words[i : i + 2])
-    if name == "sed":
-        yield from re.findall(r"w\s*(\S+)", "\n".join(words))
-    elif name in AWKS:
-        yield from (part for word in words if re.search(r"[>|(]", word) for part in _CODE.split(word))
-    elif name == "git":
-        if subcommand(tuple(words)) not in _GIT_READS:
-            yield from _without([word.text for word in without_git_options(command)[2:]], _MESSAGE)
-    elif interprets(name):
-        code = {i + 1 for i, word in enumerate(words) if i and _CODE_FOLLOWS.fullmatch(word)}
-        yield from _without([word for i, word in enumerate(words) if i not in code], _LEAVES_OUT)
-        for i in code & set(range(len(words))):
-            yield from _paths_in_code(words[i])
-    elif name not in _READERS and classify(words) not in {"shell", "write"} and name not in WRITERS:
-        yield from _without(words, _LEAVES_OUT)
-
-
-def _paths_in_code(text: str) -> list[str]:
-    return _CODE.split(text) if _CODE_WRITES.search(text) else []
 
 
 def _reads_program(name: str, command: Command) -> bool:

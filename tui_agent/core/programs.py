@@ -233,7 +233,7 @@ def git_shows(argv: Sequence[str]) -> bool:
 DOWNLOADERS = _set(
     "curl wget http https xh aria2c nc ncat netcat socat ftp sftp scp ssh rsync lynx w3m lftp tftp wget2 axel"
 )
-WRITERS = DOWNLOADERS | _set("tar unzip cpio sponge sort vi vim nano ed ex emacs")
+WRITERS = DOWNLOADERS | _set("tar unzip cpio sponge vi vim nano ed ex emacs")
 """Programs outside class write that can write a file they are told to."""
 
 PACKAGE_MANAGERS = frozenset({*NETWORK_SUBCOMMANDS, "conda", "mamba", "pdm", "bundle", "composer", "nix"})

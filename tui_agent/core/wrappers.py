@@ -166,13 +166,16 @@ _GIT_HARMLESS = re.compile(
     re.IGNORECASE,
 )
 """Settings after `-c` that name no program and lead to no other settings."""
+_STARTED = re.compile(r"(\w*PAGER|\w*EDITOR|VISUAL)=(?P<text>.*)", re.DOTALL)
+"""Variables whose value is a command that a program starts."""
 _TELLING = re.compile(
-    r"(BASH_ENV|ENV|LD_\w+|DYLD_\w+|PATH|SHELL|SHELLOPTS|PS[0-4]|PROMPT_COMMAND|PAGER|MANPAGER|LESSOPEN|EDITOR|VISUAL"
+    r"(BASH_ENV|ENV|LD_\w+|DYLD_\w+|PATH|SHELL|SHELLOPTS|PS[0-4]|PROMPT_COMMAND|\w*PAGER|LESSOPEN|\w*EDITOR|VISUAL"
     r"|PYTHONSTARTUP|PERL5OPT|RUBYOPT|NODE_OPTIONS|MAKEFLAGS|RUSTC\w*"
-    r"|GIT_(CONFIG\w*|SSH\w*|EXTERNAL_DIFF|\w*EDITOR|PAGER|ASKPASS|EXEC_PATH|PROXY_COMMAND|DIR))\+?=.*",
+    r"|GIT_(CONFIG\w*|SSH\w*|EXTERNAL_DIFF|ASKPASS|EXEC_PATH|PROXY_COMMAND|DIR))\+?=.*",
     re.DOTALL,
 )
 """Variables that make a program start another one, or run other code, than its command line shows."""
+_READ_SCRIPTS = frozenset({".", "source", "at", "batch", "crontab"})
 _EVALUATED = re.compile(r"\[[^\]]*(\$\(|`)|@P\}")
 """What a shell evaluates although it is quoted: the subscript of a name, a value expanded like a prompt."""
 _TAKE_COMMANDS = frozenset({"enable", "bind", "mapfile", "readarray", "complete", "compgen", "fc", "hash"})
@@ -223,7 +226,7 @@ def search_text(text: str) -> Found:
     search.script(lex(text), 0)
     if _EVALUATED.search(text):
         search.found.hide("a text that a shell evaluates again")
-    return _told_by_variables(search.found)
+    return search.with_variables()
 
 
 def search_argv(argv: Sequence[str]) -> Found:
@@ -231,13 +234,7 @@ def search_argv(argv: Sequence[str]) -> Found:
     search = _Search()
     search.found.words += argv
     search.command(tuple(map(Word, argv)), 0)
-    return _told_by_variables(search.found)
-
-
-def _told_by_variables(found: Found) -> Found:
-    if any(_TELLING.fullmatch(word) for word in found.words):
-        found.hide("a variable that may name a program")
-    return found
+    return search.with_variables()
 
 
 class _Search:
@@ -246,6 +243,15 @@ class _Search:
     def __init__(self) -> None:
         self.found = Found()
         self.budget = MAX_BYTES * MAX_DEPTH
+
+    def with_variables(self) -> Found:
+        """All that was found, with what variables among the words start."""
+        for word in self.found.words:  # grows by the words of what is found here, which are shorter
+            if started := _STARTED.fullmatch(word):
+                self.text(Word(started["text"]), 1)
+            elif _TELLING.fullmatch(word):
+                self.found.hide("a variable that may name a program")
+        return self.found
 
     def script(self, script: Script, depth: int) -> None:
         """Note what stands in a script and look behind each of its commands."""
@@ -288,8 +294,8 @@ class _Search:
         name = base_name(command[0].text)
         if not command[0].fixed or "{}" in name:
             self.found.hide("a program name that is made at run time")
-        elif name in {".", "source"}:
-            self.unseen("a script in a file")
+        elif name in _READ_SCRIPTS:
+            self.unseen("a script in a file, or from input")
         elif name in SHELLS:
             self._shell(command, depth + 1)
         elif name == "find":
