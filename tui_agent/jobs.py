@@ -21,10 +21,14 @@ from tui_agent.workspace.live import KEPT, UNLIMITED, Live
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """One command in the background. `output` is the newest part of what it wrote; `state` is in words."""
+    """One command in the background. `output` is the newest part of what it wrote; `state` is in words.
+
+    One that is the person's `own` goes with them to another session; the end of any other is told in this one.
+    """
 
     number: int
     command: str
+    own: bool = True
     output: str = ""
     state: str = "running"
     task: asyncio.Task[None] | None = field(default=None, repr=False)
@@ -64,6 +68,15 @@ class Jobs:
             self._keep(self._ends.pop(0))
         return not self._ends
 
+    @property
+    def bound(self) -> bool:
+        """Whether one runs whose end has to be told in this session."""
+        return any(job.running and not job.own for job in self.all)
+
+    def bring(self, others: Jobs) -> None:
+        """Go on with the person's own of a session that is left."""
+        self.all = [job for job in others.all if job.own]
+
     def start(self, script: str) -> Job:
         """Run a shell text in the background: it is the person's own, so in no sandbox."""
         job = self._new(script)
@@ -71,13 +84,13 @@ class Jobs:
 
     def adopt(self, live: Live) -> Job:
         """Send a command that somebody waits for to the background."""
-        job = self._new(live.request.summary.partition("  ")[2] or live.request.summary)
+        job = self._new(live.request.summary.partition("  ")[2] or live.request.summary, own=False)
         job.output = live.output
         live.send_away(f"job {job.number}", job.take)
         return self._go(job, self._follow(job, live))
 
-    def _new(self, command: str) -> Job:
-        job = Job(len(self.all) + 1, command)
+    def _new(self, command: str, *, own: bool = True) -> Job:
+        job = Job(max((job.number for job in self.all), default=0) + 1, command, own)
         self.all.append(job)
         return job
 

@@ -194,6 +194,47 @@ async def test_a_command_of_the_persons_own_can_be_sent_away_too(tmp_path: Path)
         await until(lambda: not app.session.jobs.all[0].running)
 
 
+# ------------------------------------------------------------------ another session
+
+
+async def test_a_job_of_the_persons_own_goes_with_them_to_another_session(tmp_path: Path) -> None:
+    pid = tmp_path / "work" / "pid"
+    async with running(tmp_path, scripted([])) as (app, pilot):
+        await send(app, pilot, "/bg echo $$ > pid; echo here; sleep 600 & wait")
+        await until(lambda: pid.exists() and bool(pid.read_text()))
+        old = app.session
+        await send(app, pilot, "/new")
+        await until(lambda: app.session is not old)
+        await until(lambda: [job.state for job in app.session.jobs.all] == ["running"])
+        await send(app, pilot, "/bg exit 3")
+        await until(lambda: [job.state for job in app.session.jobs.all] == ["running", "exit 3"])
+        assert [job.number for job in app.session.jobs.all] == [1, 2]
+        await pilot.press("ctrl+q")
+        await until(lambda: "A background job is running. Again to quit" in text_of(app))
+        assert alive(pid.read_text())
+    assert not alive(pid.read_text())
+
+
+async def test_one_whose_end_the_session_is_told_keeps_the_person_there_until_then(tmp_path: Path) -> None:
+    model = scripted([shell_call(LONG), {"text": "x"}])
+    async with running(tmp_path, model, settings=Settings(sandbox="none")) as (app, pilot):
+        await send(app, pilot, "go")
+        await answer(app, pilot, "y")
+        await until(lambda: bool(app.session.workspace.live) and "first" in app.session.workspace.live[0].output)
+        await pilot.press("ctrl+x", "b")
+        await until(lambda: bool(ends(app)))
+        await idle(app)
+        old = app.session
+        await send(app, pilot, "/new")
+        await until(lambda: any("runs in the background. End it first" in n.message for n in app._notifications))
+        assert app.session is old
+        (tmp_path / "work" / "go").touch()
+        await until(lambda: not old.jobs.all[0].running)
+        await send(app, pilot, "/new")
+        await until(lambda: app.session is not old)
+        assert app.session.jobs.all == []
+
+
 # ------------------------------------------------------------------ the limit and the session's own edits
 
 

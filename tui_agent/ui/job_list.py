@@ -74,7 +74,7 @@ class JobList:
         choice = await self._app.push_screen_wait(Palette(items, title="Background jobs"))
         if choice is None:
             return
-        job = jobs.all[int(choice) - 1]
+        job = next(job for job in jobs.all if job.number == int(choice))
         answers = [PaletteItem("output", "Show its output")]
         answers += [PaletteItem("end", "End it")] if job.running else []
         answer = await self._app.push_screen_wait(Palette(answers, title=f"Job {job.number}: {job.state}"))

@@ -92,6 +92,10 @@ class Shelf:
         if self._app.main.working:
             how = self._app.keys.say("({ui.interrupt})")
             raise AgentError(f"A turn is running. Stop it first {how}, then go to another session.")
+        if self._app.session.jobs.bound:
+            raise AgentError(
+                "A command of this session runs in the background. End it first (/jobs), or wait for its end."
+            )
 
     # -------------------------------------------------------------- one of them on the screen
 
@@ -210,12 +214,13 @@ class Shelf:
     async def _switch(self, place: Place) -> None:
         app = self._app
         app.main.drafts.save()
-        old = app.session.place
+        old = app.session
         await app.talk.stop()
         app.main.composer.load("")
         app.main.transcript.restart()
         self.show(place)
-        old.close()
+        app.session.jobs.bring(old.jobs)
+        old.place.close()
 
     def rename(self, name: str) -> None:
         """Name the session on the screen."""
