@@ -1,11 +1,8 @@
-"""Rules of a session: added, kept by folder, listed with their last use, taken back; and mode AUTO."""
+"""Rules of a session: added, kept by folder, listed with their last use, taken back."""
 
 from __future__ import annotations
 
-import asyncio
 import string
-import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,18 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import Person
-from tests.fixtures.repository import git
-from tests.test_modes import ended, play, session, terms
+from tests.test_modes import play, session, terms
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.core import programs
-from tui_agent.core.endings import StopReason
 from tui_agent.core.policy import DEFAULT
-from tui_agent.core.types import AgentError, Decision
-from tui_agent.modes import AUTO, CYCLE, MODES, following, mode
+from tui_agent.core.types import AgentError
+from tui_agent.modes import MODES
 from tui_agent.permissions import Rule, Rules, RuleStore, offered
 from tui_agent.session import Session
-from tui_agent.workspace.confined import choose
 
 TRUE = {"calls": [{"name": "run_command", "arguments": {"argv": ["true"]}}]}
 DONE = {"text": "ok"}
@@ -34,10 +28,6 @@ DONE = {"text": "ok"}
 
 def rule(made: Session, text: str) -> Rule:
     return next(r for r in made.in_force if r.text == text)
-
-
-def results(made: Session) -> list[str]:
-    return [e.note for e in made.events if isinstance(e, ev.ToolDone)]
 
 
 # ------------------------------------------------------------------ always
@@ -246,238 +236,6 @@ async def test_the_question_says_which_rule_nearly_fits(tmp_path: Path) -> None:
     made, _ = session(tmp_path, [call, DONE], person)
     await play(made)
     assert [request.missed for (request,) in person.asked] == ["the rule ls does not cover /"]
-
-
-# ------------------------------------------------------------------ AUTO
-
-
-def test_auto_is_no_mode_that_a_name_or_a_key_reaches() -> None:
-    assert AUTO.name not in MODES
-    assert AUTO.name not in CYCLE
-    for name in ("AUTO", "auto"):
-        with pytest.raises(AgentError):
-            mode(name)
-    assert following(AUTO) is MODES["ask"]
-
-
-async def test_auto_needs_a_sandbox_that_works_and_a_trusted_folder(tmp_path: Path) -> None:
-    made, _ = session(tmp_path, [], settings=Settings(sandbox="none"))
-    with pytest.raises(AgentError, match="needs a sandbox.*the configuration says so"):
-        await made.enter_auto(anyway=True)
-    made, _ = session(tmp_path, [], trusted=False)
-    with pytest.raises(AgentError, match="trust"):
-        await made.enter_auto(anyway=True)
-    assert made.mode.name == "ask"
-
-
-@pytest.mark.parametrize("kind", ["bwrap", "landlock"])
-async def test_auto_asks_nothing_but_what_a_floor_raises_and_denies_what_was_denied(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = await choose(kind)
-    if found.kind != kind:
-        with capsys.disabled():
-            print(f"\n[sandbox {kind} was not tried on this machine: {found.reason}]")
-        return
-    calls = [
-        ("write_file", {"path": "new.txt", "content": "x\n"}),
-        ("run_command", {"argv": ["touch", "made"]}),
-        ("run_shell", {"script": "echo hi > piped"}),
-        ("run_command", {"argv": ["touch", "/var/tmp/tui-agent-outside"]}),
-        ("run_command", {"argv": ["git", "push"]}),
-        ("run_command", {"argv": ["rm", "-rf", ".."]}),
-    ]
-    replies = [{"calls": [{"name": name, "arguments": given}]} for name, given in calls]
-    person = Person(("no",))
-    settings = Settings(sandbox=kind, policy=replace(DEFAULT, deny=("git push",)))
-    made, _ = session(tmp_path, [*replies, DONE], person, settings=settings)
-    await made.enter_auto(anyway=True)
-    await play(made)
-    assert (tmp_path / "work/new.txt").exists()
-    assert (tmp_path / "work/made").exists()
-    assert (tmp_path / "work/piped").exists()
-    assert not Path("/var/tmp/tui-agent-outside").exists()  # noqa: ASYNC240
-    done = [e for e in made.events if isinstance(e, ev.ToolDone)]
-    assert [e.denied for e in done] == ["", "", "", "", "policy", "person"]
-    assert all(e.receipt.by.startswith("mode: AUTO in a sandbox") for e in done[:3] if e.receipt)
-    # asked: once whether the write outside may leave the sandbox, and the floor
-    assert [r.policy.floors or r.summary for b in person.asked for r in b][-1] == "run  rm -rf .."
-    assert made.holds_unseen_edits
-
-
-async def test_in_auto_nothing_reaches_the_network(tmp_path: Path) -> None:
-    made, _ = session(tmp_path, [{"calls": [{"name": "run_command", "arguments": {"argv": ["curl", "x"]}}]}, DONE])
-    await made.commands.ready()
-    if not made.commands.working:
-        assert made.commands.sandbox.reason  # no sandbox here: AUTO cannot be entered at all
-        return
-    given: list[bool] = []
-    run = made.commands._run
-
-    async def watch(*args: Any, network: bool) -> Any:
-        given.append(network)
-        return await run(*args, network=network)
-
-    made.commands._run = watch
-    await made.enter_auto(anyway=True)
-    await play(made)
-    made.enter(MODES["ask"])
-    outcome = await made.workspace.call("run_command", {"argv": ["curl", "x"]})
-    assert outcome.receipt.by == Decision("", "yes").by
-    assert given == [False, True]
-
-
-def test_auto_is_taken_off_by_the_next_mode(tmp_path: Path) -> None:
-    made, _ = session(tmp_path, [])
-    if asyncio.run(made.commands.ready()).kind == "none":
-        return
-    asyncio.run(made.enter_auto(anyway=True))
-    assert made.workspace.permissions.auto
-    made.enter(following(made.mode))
-    assert not made.workspace.permissions.auto
-
-
-async def test_auto_outside_of_a_git_repository_has_to_be_meant(tmp_path: Path) -> None:
-    made, _ = session(tmp_path, [])
-    if (await made.commands.ready()).kind == "none":
-        return
-    with pytest.raises(AgentError, match="no git repository.*/auto anyway"):
-        await made.enter_auto()
-    assert made.mode.name == "ask"
-    (tmp_path / ".git").mkdir()
-    with pytest.raises(AgentError, match="no git repository"):
-        await made.enter_auto()
-    git(tmp_path, "init", "-q")  # around the folder counts
-    await made.enter_auto()
-    assert made.mode is AUTO
-
-
-# ------------------------------------------------------------------ without the sandbox, always
-
-
-MAKE = {"calls": [{"name": "run_command", "arguments": {"argv": ["make", "check"]}}]}
-
-
-@pytest.fixture
-def freed(tmp_path: Path, outside: Path) -> Any:
-    """A maker of sessions in a folder whose `make check` writes outside of it."""
-
-    def make(replies: list[Any], person: Person, **kw: Any) -> Any:
-        made, seen = session(tmp_path, replies, person, **kw)
-        (made.root / "Makefile").write_text(f"check:\n\ttouch {outside}\n")
-        return made, seen
-
-    return make
-
-
-async def test_a_freed_command_runs_in_no_sandbox_until_it_is_taken_back(freed: Any, outside: Path) -> None:
-    person = Person(("no",) * 5)
-    made, _ = freed([MAKE, DONE, MAKE, DONE], person)
-    if (await made.commands.ready()).kind == "none":
-        return
-    assert made.rules.set_free("make check") == ("make", "check")
-    assert made.commands.where(("make", "check")) == "not sandboxed"
-    await play(made)
-    assert outside.exists()  # noqa: ASYNC240
-    assert person.asked == []  # the pattern allows it, as before
-    (known,) = (r for r in made.in_force if r.unsandboxed)
-    assert (known.text, known.source, known.count, known.removable) == ("make check", "folder", 1, True)
-    again, _ = freed([], person)
-    assert again.rules.free(("make", "check"))
-    outside.unlink()  # noqa: ASYNC240
-    made.rules.remove(known)
-    assert not RuleStore(made.rules.store.file).look(made.root, "unsandboxed")
-    await play(made)
-    assert not outside.exists()  # noqa: ASYNC240
-    assert [b[0].call.name for b in person.asked] == ["run_unsandboxed"]
-    assert "always here: /allow-cmd --unsandboxed make check" in person.asked[0][0].caution
-
-
-async def test_a_freed_command_is_asked_where_only_the_sandbox_allowed_it(freed: Any, outside: Path) -> None:
-    person = Person(("no",) * 5)
-    made, _ = freed([MAKE, DONE, MAKE, DONE], person)
-    if (await made.commands.ready()).kind == "none":
-        return
-    made.rules.set_free("make check")
-    made.workspace._unseen_edits = True
-    await play(made)
-    assert [r.where for b in person.asked for r in b] == ["not sandboxed"]
-    await made.enter_auto(anyway=True)
-    await play(made)
-    assert len(person.asked) == 2
-    assert not outside.exists()  # noqa: ASYNC240
-
-
-@pytest.mark.parametrize("command", ["sudo ls", "npm test", "sh -c ls", "curl x", "./check.sh", ""])
-def test_what_is_asked_each_time_cannot_be_freed(command: str, tmp_path: Path) -> None:
-    made, _ = session(tmp_path, [])
-    with pytest.raises(AgentError, match="each time"):
-        made.rules.set_free(command)
-    assert made.rules.how_to_free(tuple(command.split())) == ""
-
-
-def test_the_persons_own_check_can_be_freed_whatever_it_is(tmp_path: Path) -> None:
-    root = (tmp_path / "work").resolve()
-    made, _ = session(tmp_path, [], settings=Settings(checks={str(root): ("./check.sh", "all")}))
-    assert made.rules.how_to_free(("./check.sh", "all")) == "/allow-cmd --unsandboxed ./check.sh all"
-    made.rules.set_free("./check.sh all")
-    check = made.check()
-    assert check is not None
-    assert (check.where, check.asks) == ("not sandboxed", "unseen")
-
-
-# ------------------------------------------------------------------ once without the sandbox
-
-
-@pytest.fixture
-def outside() -> Iterator[Path]:
-    """A file that is not there yet, in a place that bwrap does not replace by one of its own."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        yield Path(folder) / "outside"
-
-
-@pytest.mark.parametrize(("answer", "by", "runs"), [("yes", "key", True), ("yes", "rule", False), ("no", "key", False)])
-async def test_only_the_persons_own_key_lets_a_failed_command_out_of_the_sandbox(
-    answer: str, by: str, runs: bool, tmp_path: Path, outside: Path
-) -> None:
-    person = Person(("yes", answer), by=by)
-    call = {"calls": [{"name": "run_command", "arguments": {"argv": ["touch", str(outside)]}}]}
-    made, seen = session(tmp_path, [call, DONE], person)
-    box = await made.commands.ready()
-    if box.kind == "none":
-        assert box.reason  # nothing confines it here, so nothing has to be let out
-        return
-    await play(made)
-    assert outside.exists() is runs  # noqa: ASYNC240
-    first, second = (batch[0] for batch in person.asked)
-    assert first.where.startswith("sandbox ")
-    assert second.where == "not sandboxed"
-    assert second.effect.argv == first.effect.argv
-    assert second.policy.floors[0].startswith("it failed in the sandbox: ")
-    (done,) = [e for e in made.events if isinstance(e, ev.ToolDone)]
-    assert done.receipt is not None
-    assert done.receipt.sandbox == ("none" if runs else box.kind)
-    assert ("unsandboxed" in done.note) is runs
-    told = seen[1].messages[-1].text
-    assert ("run again without it" if runs else "it ran in a sandbox") in told
-
-
-async def test_stop_at_that_question_ends_the_run_and_nothing_more_starts(tmp_path: Path, outside: Path) -> None:
-    person = Person(("yes", "yes", "stop"))
-    calls = [
-        {"name": "run_command", "arguments": {"argv": ["touch", str(outside)]}},
-        {"name": "write_file", "arguments": {"path": "later.txt", "content": "x\n"}},
-    ]
-    made, seen = session(tmp_path, [{"calls": calls}, DONE], person)
-    if (await made.commands.ready()).kind == "none":
-        return
-    await play(made)
-    assert ended(made.events) is StopReason.STOPPED
-    assert not (made.root / "later.txt").exists()
-    assert len(seen) == 1, "and the model is not asked again"
-    asked = [e.tool for e in made.events if isinstance(e, ev.Asked)]
-    assert asked[-1] == "run_unsandboxed"
-    assert [e.answer for e in made.events if isinstance(e, ev.Answered)][-1] == "stop"
 
 
 # ------------------------------------------------------------------ few questions
