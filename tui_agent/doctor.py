@@ -316,9 +316,9 @@ async def look(
 ) -> Facts:
     """The facts of this machine. The server of the profile in use is asked, nobody else; `network` may say offline."""
     box, git, options, model = await asyncio.gather(
-        choose(loaded.settings.sandbox),
+        choose(loaded.settings.sandbox, root),
         _said(("git", "--version")),
-        _tmux_options(env),
+        _tmux_options(env, root),
         _model(loaded.settings.active(), env, network or Network()),
     )
     child = runner.child_environment(env, allow=loaded.settings.environment)
@@ -340,10 +340,10 @@ async def _said(argv: tuple[str, ...], env: Mapping[str, str] | None = None) -> 
     return result.output if result.exit_code == 0 else ""
 
 
-async def _tmux_options(env: Mapping[str, str]) -> dict[str, str]:
+async def _tmux_options(env: Mapping[str, str], root: Path) -> dict[str, str]:
     if not env.get("TMUX"):
         return {}
-    child = {**runner.child_environment(env), "TMUX": env["TMUX"]}
+    child = {**runner.child_environment(env, workspace=root), "TMUX": env["TMUX"]}
     texts = await asyncio.gather(*(_said(("tmux", "show-options", scope), child) for scope in ("-gsA", "-gA")))
     pairs = (line.partition(" ") for text in texts for line in text.splitlines())
     return {name.rstrip("*"): value.strip('"') for name, _, value in pairs}

@@ -8,6 +8,7 @@ import shutil
 import socket
 import sys
 import tempfile
+import threading
 import venv
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.core.types import ApprovalRequest, Decision, Outcome, ToolCall
-from tui_agent.workspace import Workspace
+from tui_agent.workspace import Workspace, protected
 from tui_agent.workspace.confined import CACHES, Choice, Confined, caches, choose, needed, sign_of_sandbox
 from tui_agent.workspace.live import UNLIMITED
 from tui_agent.workspace.runner import CommandResult, child_environment
@@ -59,6 +60,11 @@ def box(request, work, elsewhere, capsys):
 async def sh(commands: Confined, script: str, *words: str, **more) -> CommandResult:
     more = {"timeout": 20, **more}
     return await commands((SHELL, "-c", script, "sh", *words), cwd=commands.root, emit=None, **more)
+
+
+async def there(file: Path) -> None:
+    while not os.path.exists(file):  # noqa: ASYNC110, ASYNC240, PTH110 - there is nothing else to wait on
+        await asyncio.sleep(0.01)
 
 
 # ------------------------------------------------------------------ what a command can do
@@ -120,6 +126,64 @@ async def test_what_the_person_changes_meanwhile_stays_where_the_command_could_n
     assert (work / ".git" / "config").read_text() == ("a new remote" if mine else "old")
     assert (work / ".git" / "hooks" / "pre-commit").exists() is mine
     assert ("config," in result.warnings[0]) is not mine
+
+
+async def test_what_one_leaves_while_another_begins_is_no_state_to_go_back_to(box, work):
+    """One in the background may have been at work already when the next one starts."""
+    if box is None:
+        return
+    commands = box()
+    evil = "mkdir .tui_agent; echo evil > .tui_agent/config.toml; mkdir -p sub/.git/hooks; touch a; until [ -e go-a ]; do sleep 0.02; done"
+    first = asyncio.create_task(sh(commands, evil, timeout=600))
+    await there(work / "a")
+    second = asyncio.create_task(sh(commands, "touch b; until [ -e go-b ]; do sleep 0.02; done", timeout=600))
+    await there(work / "b")
+    (work / "go-a").touch()
+    await first
+    assert not (work / ".tui_agent").exists()
+    (work / "go-b").touch()
+    assert (await second).warnings == ()
+    assert not (work / ".tui_agent").exists()
+    (work / ".tui_agent").mkdir()  # the person's own, when nothing runs any more
+    assert (await sh(commands, "true")).warnings == ()
+    assert (work / ".tui_agent").is_dir()
+
+
+async def test_stopped_while_what_is_protected_is_still_read_nothing_runs(box, work, monkeypatch):
+    if box is None:
+        return
+    entered, release = threading.Event(), threading.Event()
+
+    def slow(root: Path) -> protected.Remembered:
+        entered.set()
+        assert release.wait(60)
+        return protected.remember(root)
+
+    commands = box()
+    await commands.ready()
+    monkeypatch.setattr("tui_agent.workspace.confined.remember", slow)
+    task = asyncio.create_task(sh(commands, "touch ran"))
+    assert await asyncio.to_thread(entered.wait, 60)
+    task.cancel()
+    release.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not (work / "ran").exists()
+    (work / ".git" / "config").write_text("the person's own")
+    await sh(commands, "true")
+    assert (work / ".git" / "config").read_text() == "the person's own"
+
+
+async def test_a_protected_name_that_is_a_link_is_put_back_as_that(box, work):
+    """A mount would cover what it leads to, and leave the link to be replaced."""
+    if box is None:
+        return
+    (work / "hooks").mkdir()
+    (work / ".git" / "hooks").rmdir()
+    (work / ".git" / "hooks").symlink_to("../hooks")
+    result = await sh(box(), "rm .git/hooks; mkdir .git/hooks; echo evil > .git/hooks/pre-commit")
+    assert (work / ".git" / "hooks").readlink() == Path("../hooks")
+    assert ".git/hooks" in result.warnings[0]
 
 
 async def test_put_back_also_when_it_is_stopped_in_the_middle(box, work):
@@ -309,7 +373,8 @@ def test_signs_count_only_at_the_end_of_a_failed_output():
 async def test_it_is_looked_for_once_and_first_when_a_command_is_prepared(work, monkeypatch):
     looked: list[str] = []
 
-    async def count(choice: str) -> object:
+    async def count(choice: str, without: Path) -> object:
+        assert without == work
         looked.append(choice)
         return await choose("none")
 

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from tui_agent.core import policy
+from tui_agent.workspace.git import leads_elsewhere
 
 
 @pytest.fixture
@@ -72,6 +73,38 @@ def test_what_leads_outside_or_is_secret_asks(command, why, repository):
 def test_what_stays_inside_does_not_ask(command, repository):
     assert repository.call("run_command", argv=command.split()).status == "applied"
     assert repository.asked == []
+
+
+FOREIGN = {
+    "files of another folder": "git config core.worktree ../..",
+    "files of a folder inside": "git config core.worktree ../src",
+    "by a file that is included": "git config -f .git/more core.worktree ../..; git config include.path more",
+    "a history of another folder": "git init -q ../other; rm -rf .git; echo gitdir: ../other/.git > .git",
+    "a work tree of another folder": "git worktree add -q ../tree; rm -rf .git; cp ../tree/.git .git",
+    "a link": "mv .git ../elsewhere; ln -s ../elsewhere .git",
+}
+
+
+@pytest.mark.parametrize("script", FOREIGN.values(), ids=FOREIGN.keys())
+@pytest.mark.parametrize("command", ["git diff", "git status -s"])
+def test_where_a_repository_leads_git_elsewhere_it_asks(command, script, repository):
+    subprocess.run(["sh", "-c", script], cwd=repository.root, check=True)
+    repository.answer = "no"
+    assert repository.call("run_command", argv=command.split()).status == "refused"
+    assert len(repository.asked) == 1
+
+
+@pytest.mark.parametrize("place", ["tree", "lib", "src"])
+def test_further_work_trees_modules_and_folders_of_a_repository_ask_nothing(place, repository):
+    script = """
+        git worktree add -q ../tree
+        git clone -q . ../lib-of
+        git -c protocol.file.allow=always submodule --quiet add ../lib-of lib
+        git submodule --quiet absorbgitdirs
+    """
+    subprocess.run(["sh", "-ec", script], cwd=repository.root, check=True)
+    root = repository.root.parent / "tree" if place == "tree" else repository.root / place
+    assert not leads_elsewhere(root)
 
 
 def test_outside_of_a_repository_git_compares_files_only_after_a_question(desk):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tui_agent.workspace.runner import RUN_MARK, child_environment, run
@@ -87,3 +89,14 @@ async def test_a_program_is_looked_up_on_the_path_of_the_child(tmp_path):
     assert (await run(["only-here"], cwd=tmp_path, timeout=10, env=env)).output == "found\n"
     env = child_environment({"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}, workspace=tmp_path)
     assert "PATH" in (await run(["only-here"], cwd=tmp_path, timeout=10, env=env)).error
+
+
+@pytest.mark.parametrize("name", ["ls", "git"])
+async def test_what_may_run_unasked_is_never_a_file_of_the_folder(name, tmp_path):
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / name
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(0o755)
+    env = child_environment({"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"})
+    assert (await run([name, "--version"], cwd=tmp_path, timeout=60, env=env)).exit_code == 0
+    assert not (tmp_path / "ran").exists()

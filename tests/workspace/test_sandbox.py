@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.workspace import landlock, protected
-from tui_agent.workspace.protected import remember, restore
+from tui_agent.workspace import landlock
+from tui_agent.workspace.confined import Confined
 from tui_agent.workspace.runner import run
 from tui_agent.workspace.sandbox import Sandbox, detect
 
@@ -178,35 +178,37 @@ def test_more_folders_may_be_made_writable(kind, place, capsys):
     assert (outside / "new").read_text() == "x\n"
 
 
-@pytest.mark.parametrize("kind", TABLES)
-def test_a_confined_command_is_ended_like_any_other(kind, place, capsys):
-    work, _, _ = place
-    if not (box := same_or_reported(kind, capsys)):
-        return
-    script = "trap '' TERM; echo started; (setsid sleep 600 &); exit 7"
-    result = asyncio.run(run(box.wrap(["sh", "-c", script], workspace=work), cwd=work, timeout=20))
-    assert (result.exit_code, result.output) == (7, "started\n")
-    assert not [pid for pid in result.killed if Path(f"/proc/{pid}").exists()]
+class Until:
+    """A time limit that is over when a file is there: no command is ended before it is where it shall be."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __float__(self) -> float:
+        return 0.0 if self._file.exists() else 600.0
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_confined_command_may_clean_up_at_term(kind, place, capsys):
+@pytest.mark.parametrize(
+    ("script", "ends"),
+    [
+        ("trap '' TERM; echo started; (setsid sleep 600 &); exit 7", (7, False, "started\n")),
+        (
+            "trap 'sleep 0.3; echo cleaned; exit 0' TERM; touch ready; while :; do sleep 0.1; done",
+            (None, True, "cleaned\n"),
+        ),
+        ("trap '' TERM; touch ready; while :; do sleep 600; done", (None, True, "")),
+    ],
+    ids=["by itself", "asked", "killed"],
+)
+def test_a_confined_command_is_ended_like_any_other(kind, script, ends, place, capsys):
     work, _, _ = place
     if not (box := same_or_reported(kind, capsys)):
         return
-    script = "trap 'sleep 0.3; echo cleaned; exit 0' TERM; sleep 600 & wait"
-    result = asyncio.run(run(box.wrap(["sh", "-c", script], workspace=work), cwd=work, timeout=6))
-    assert (result.timed_out, result.output) == (True, "cleaned\n")
-    assert not [pid for pid in result.killed if Path(f"/proc/{pid}").exists()]
-
-
-@pytest.mark.parametrize("kind", TABLES)
-def test_a_confined_command_that_ignores_term_is_killed(kind, place, capsys):
-    work, _, _ = place
-    if not (box := same_or_reported(kind, capsys)):
-        return
-    result = asyncio.run(run(box.wrap(["sh", "-c", "trap '' TERM; sleep 600"], workspace=work), cwd=work, timeout=2))
-    assert result.timed_out
+    words = box.wrap(["sh", "-c", script], workspace=work)
+    result = asyncio.run(run(words, cwd=work, timeout=Until(work / "ready"), emit=lambda _: None))
+    said = result.output.removeprefix("Terminated\n")  # of a shell, about the program that it waited for
+    assert (result.exit_code, result.timed_out, said) == ends
     assert not [pid for pid in result.killed if Path(f"/proc/{pid}").exists()]
 
 
@@ -237,6 +239,33 @@ def test_bwrap_hides_and_gives_a_network_only_when_asked(place, capsys):
     connect = f"import socket; socket.create_connection(('127.0.0.1', {words[2]})); print('in')"
     argv = box.wrap([PYTHON, "-I", "-S", "-c", connect], workspace=work, network=True)
     assert asyncio.run(run(argv, cwd=work, timeout=20)).output == "in\n"
+    # not even then what listens below /run, only what names are looked up with
+    argv = box.wrap(["ls", "-A", "/run"], workspace=work, network=True)
+    names = Path(os.path.realpath("/etc/resolv.conf"))
+    there = set(asyncio.run(run(argv, cwd=work, timeout=20)).output.split())
+    assert there <= ({names.parts[2]} if names.is_relative_to("/run") else set())
+
+
+async def test_no_program_of_the_folder_is_taken_for_the_sandbox_or_started_in_it(tmp_path, monkeypatch):
+    """A cloned folder with a `bin` that is on PATH would confine itself."""
+    (tmp_path / "bin").mkdir()
+    for name in ("bwrap", "true"):
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\nexit 0\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    for choice in ("auto", "landlock", "bwrap"):
+        found = await Confined(tmp_path, dict, choice=choice).ready()
+        assert not found.program.startswith(str(tmp_path))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_of_the_rights_of_root_only_those_over_files_processes_and_users_stay(place, capsys):
+    work, _, _ = place
+    if not (box := same_or_reported("landlock", capsys)):
+        return
+    argv = box.wrap(["grep", "CapEff", "/proc/self/status"], workspace=work)
+    result = asyncio.run(run(argv, cwd=work, timeout=60))
+    assert int(result.output.split()[1], 16) & ~0b11111011 == 0
 
 
 async def test_what_does_not_really_run_is_not_chosen(tmp_path, monkeypatch):
@@ -258,130 +287,3 @@ def test_gaps_grow_as_the_kernel_gets_older(version, monkeypatch):
     assert any("abstract" in gap for gap in gaps) == (version < 6)
     assert set(Sandbox("bwrap").gaps).isdisjoint({"TCP", "UDP"})
     assert Sandbox("none").gaps
-
-
-# ------------------------------------------------------------------ protected names, before and after
-
-
-CHANGES = {
-    "a changed config": ("echo evil >> .git/config", [".git/config"]),
-    "a new hook": ("echo evil > .git/hooks/pre-push", [".git/hooks/pre-push"]),
-    "a removed hook": ("rm .git/hooks/sample", [".git/hooks/sample"]),
-    "a mode": ("chmod +x .git/hooks/sample", [".git/hooks/sample"]),
-    "a link instead of a file": ("ln -sf ../out/file .git/config", [".git/config"]),
-    "a link instead of a folder": ("rm -r .git/hooks; ln -s ../../out .git/hooks", [".git/hooks"]),
-    "another target": ("ln -sfn other .git/hooks/link", [".git/hooks/link"]),
-    "a folder instead of a file": ("rm .git/config; mkdir -p .git/config/deep", [".git/config"]),
-    "first creation": ("mkdir .git/info .tui_agent; echo x > .git/info/a; echo x > .tui_agent/config.toml",
-                       [".git/info", ".tui_agent"]),
-    ".git as a link": ("mv .git away; ln -s ../out .git", [".git"]),
-    "no .git at all": ("rm -r .git", []),
-    ".git moved away": ("mv .git away", [".git"]),
-    ".git moved away, another made": ("mv .git away; mkdir .git; echo evil > .git/config", [".git"]),
-    "another common folder": ("cp -r .git evil; echo ../evil > .git/commondir", [".git/commondir"]),
-    "of a work tree": ("echo evil > .git/config.worktree", [".git/config.worktree"]),
-    "of a module": ("echo evil > .git/modules/a/b/config; mkdir .git/modules/a/b/hooks",
-                    [".git/modules/a/b/config", ".git/modules/a/b/hooks"]),
-    "of another work tree": ("mkdir -p .git/worktrees/w; echo x > .git/worktrees/w/commondir", [".git/worktrees/w/commondir"]),
-    "of a repository below": ("echo evil >> low/est/.git/config; mkdir -p low/est/.git/hooks/x/y",
-                              ["low/est/.git/config", "low/est/.git/hooks"]),
-    "a new one that names a program": ("mkdir new; git init -q new; git -C new config alias.st '!id'", ["new/.git"]),
-    "a new one with a hook": ("mkdir new; git init -q new; printf x > new/.git/hooks/a; chmod +x new/.git/hooks/a", ["new/.git"]),
-    "a new one without": ("mkdir new; git init -q new; echo x > new/.git/index", []),
-    "too much, sparse": ("echo evil > .git/hooks/pre-commit; truncate -s 900G .git/hooks/big; mkdir .tui_agent; truncate -s 900G .tui_agent/x",
-                         [".git/hooks/big", ".git/hooks/pre-commit", ".tui_agent"]),
-    "many": ("mkdir .tui_agent; cd .tui_agent; seq 3000 | xargs mkdir; echo evil > ../.git/config", [".git/config", ".tui_agent"]),
-    "without rights": ("mkdir -p .tui_agent/x; chmod 0 .tui_agent", [".tui_agent"]),
-    "a further work tree that leads elsewhere": (
-        "mkdir -p .git/worktrees/w t; echo ../.. > .git/worktrees/w/commondir; echo $PWD/low/.git > .git/worktrees/w/gitdir",
-        [".git/worktrees/w/gitdir"]),
-    "a mark of one with a folder of its own": (
-        ("git init -q x; git -C x config alias.st '!id'; mkdir -p t e/worktrees/w; mv x/.git/* e;\n"
-         "echo ../.. > e/worktrees/w/commondir; echo gitdir: $PWD/e/worktrees/w > t/.git"),
-        ["e/config", "e/hooks", "e/info", "t/.git"]),
-    "ordinary work": ("echo x > .git/index; echo x > file", []),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("script", "expected"), CHANGES.values(), ids=CHANGES.keys())
-async def test_protected_names_are_restored_and_reported(script, expected, tmp_path):
-    work, out = tmp_path / "work", tmp_path / "out"
-    (work / ".git" / "hooks").mkdir(parents=True)
-    out.mkdir()
-    (out / "file").write_text("outside")
-    (work / ".git" / "config").write_text("old")
-    for other in (".git/modules/a/b", "low/est/.git"):
-        (work / other).mkdir(parents=True)
-        (work / other / "config").write_text("old")
-    (work / ".git" / "hooks" / "sample").write_text("hook")
-    (work / ".git" / "hooks" / "link").symlink_to("sample")
-    before = remember(work)
-    assert (await run(["sh", "-c", script], cwd=work, timeout=10)).exit_code == 0
-    assert list(restore(work, before).changed) == expected
-    if not any(
-        each in script for each in ("rm -r .git", "git init", "worktrees/w t")
-    ):  # what is really gone, what may stay
-        assert remember(work) == before
-    assert [(path.name, path.read_text()) for path in out.iterdir()] == [("file", "outside")]
-
-
-async def test_a_further_work_tree_can_be_made_and_removed(tmp_path):
-    async def git(*words):
-        before = remember(tmp_path)
-        result = await run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=tmp_path, timeout=20)
-        assert result.exit_code == 0, result.output
-        return result.output, tuple(restore(tmp_path, before).changed)
-
-    await run(["git", "init", "-q"], cwd=tmp_path, timeout=20)
-    await git("commit", "--allow-empty", "-m", "x")
-    hook = tmp_path / ".git" / "hooks" / "pre-commit"  # the person's own
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\n")
-    hook.chmod(0o755)
-    assert (await git("worktree", "add", "deep/tree", "-b", "b"))[1] == ()
-    assert "On branch b" in (await git("-C", "deep/tree", "status"))[0]
-    before = remember(tmp_path)
-    (tmp_path / ".git" / "worktrees" / "tree" / "commondir").write_text("../../../evil\n")
-    (tmp_path / "deep" / "tree" / ".git").write_text("gitdir: ../evil\n")
-    assert tuple(restore(tmp_path, before).changed) == (".git/worktrees/tree/commondir", "deep/tree/.git")
-    assert (await git("worktree", "remove", "deep/tree"))[1] == ()
-    assert "b" not in (await git("worktree", "list", "--porcelain"))[0].split()
-
-
-def test_a_further_work_tree_may_be_written_with_relative_names(tmp_path):
-    for folder in (".git", "deep/tree", "evil/worktrees/tree"):
-        (tmp_path / folder).mkdir(parents=True)
-    before = remember(tmp_path)
-    inner = tmp_path / ".git/worktrees/tree"
-    inner.mkdir(parents=True)
-    (inner / "commondir").write_text("../..\n")
-    (inner / "gitdir").write_text("../../../deep/tree/.git\n")
-    (tmp_path / "deep/tree/.git").write_text("gitdir: ../../.git/worktrees/tree\n")
-    assert tuple(restore(tmp_path, before).changed) == ()
-    link = tmp_path / ".git/worktrees/link"
-    link.symlink_to(tmp_path / "evil/worktrees/tree")
-    (tmp_path / "evil/worktrees/tree/commondir").write_text("../..\n")
-    (tmp_path / "evil/config").write_text("[alias]\nst = !id\n")
-    (tmp_path / "evil/HEAD").write_text("ref: refs/heads/x\n")
-    (tmp_path / "deep/tree/.git").write_text("gitdir: ../../.git/worktrees/link\n")
-    assert tuple(restore(tmp_path, before).changed) == (".git/worktrees/tree/gitdir", "deep/tree/.git")
-
-
-def test_a_worktree_file_is_protected_too(tmp_path):
-    (tmp_path / ".git").write_text("gitdir: /elsewhere\n")
-    before = remember(tmp_path)
-    (tmp_path / ".git").write_text("gitdir: /evil\n")
-    assert tuple(restore(tmp_path, before).changed) == (".git",)
-    assert (tmp_path / ".git").read_text() == "gitdir: /elsewhere\n"
-    (tmp_path / ".git").unlink()
-    (tmp_path / ".git").mkdir()
-    assert tuple(restore(tmp_path, before).changed) == (".git",)
-    assert (tmp_path / ".git").read_text() == "gitdir: /elsewhere\n"
-
-
-def test_too_much_to_remember_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(protected, "_MAX_BYTES", 10)
-    (tmp_path / ".tui_agent").mkdir()
-    (tmp_path / ".tui_agent" / "big").write_text("x" * 11)
-    with pytest.raises(OSError, match="more than 10 bytes"):
-        remember(tmp_path)

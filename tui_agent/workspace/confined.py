@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Literal, SupportsFloat, TypeAlias
 from tui_agent.core.stage import ended
 from tui_agent.core.types import Emit
 from tui_agent.core.wrappers import base_name
+from tui_agent.workspace.blocking import to_the_end
 from tui_agent.workspace.live import UNLIMITED
 from tui_agent.workspace.protected import Remembered, remember, restore
 from tui_agent.workspace.runner import CommandResult, for_program, missing, run
@@ -83,6 +85,9 @@ class Confined:
         self._warnings: list[str] = []
         self._finding = asyncio.Lock()
         self._found: Sandbox | None = None
+        self._guard = threading.Lock()
+        self._running = 0
+        self._before: Remembered
 
     # -------------------------------------------------------------- which one
 
@@ -90,7 +95,7 @@ class Confined:
         """The sandbox of this machine, looked for once; takes some milliseconds the first time."""
         async with self._finding:
             if self._found is None:
-                self._found = await choose(self._choice)
+                self._found = await choose(self._choice, self.root)
             return self._found
 
     @property
@@ -157,33 +162,54 @@ class Confined:
         if why := missing(argv[0], cwd, env):
             return replace(refused, error=why)
         try:
-            before = await asyncio.to_thread(remember, self.root)
+            await self._hold(box)
         except OSError as error:
             return replace(refused, error=f"What no command may change cannot be looked after: {error}.")
-        with _temporary(box) as (folder, env["TMPDIR"]):
-            words = box.wrap(
-                argv,
-                workspace=self.root,
-                writable=[*folder, *caches(argv, env)],
-                needed=needed(argv, env, self.root),
-                hidden=self._hidden,
-                network=network,
-            )
-            try:
+        try:
+            with _temporary(box) as (folder, env["TMPDIR"]):
+                words = box.wrap(
+                    argv,
+                    workspace=self.root,
+                    writable=[*folder, *caches(argv, env)],
+                    needed=needed(argv, env, self.root),
+                    hidden=self._hidden,
+                    network=network,
+                )
                 result = await run(words, cwd=cwd, timeout=timeout, emit=emit, env=env)
-            finally:
-                # in a thread: a command may leave much there; however this ends, it must happen
-                await ended(asyncio.ensure_future(asyncio.to_thread(self._put_back, box, before)))
+        finally:
+            # in a thread: a command may leave much there; however this ends, it must happen
+            await to_the_end(lambda: self._put_back(box))
         warnings, self._warnings = tuple(self._warnings), []
         return replace(_not_started(box, argv, result), sandbox=box.kind, warnings=warnings)
 
-    def _put_back(self, box: Sandbox, before: Remembered) -> None:
-        """Restore the protected names; what that showed is told with the result, or with the next one."""
+    async def _hold(self, box: Sandbox) -> None:
+        """Begin to look after what is protected; whoever comes back from here calls `_put_back` in the end."""
+        task = asyncio.ensure_future(asyncio.to_thread(self._remember))
         try:
-            found = restore(self.root, before, mounted=box.kind == "bwrap")
-        except OSError as error:
-            self._warnings.append(f"careful: the command changed protected files that cannot be put back: {error}")
-            return
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await ended(task)
+            if task.exception() is None:
+                await to_the_end(lambda: self._put_back(box))
+            raise
+
+    def _remember(self) -> None:
+        """Hold what is protected; beside another command, what stood there before that: it may have been at work since."""
+        with self._guard:
+            if not self._running:
+                self._before = remember(self.root)
+            self._running += 1
+
+    def _put_back(self, box: Sandbox) -> None:
+        """Restore the protected names; what that showed is told with the result, or with the next one."""
+        with self._guard:
+            self._running -= 1
+            try:
+                found = restore(self.root, self._before, mounted=box.kind == "bwrap")
+            except OSError as error:
+                self._warnings.append(f"careful: the command changed protected files that cannot be put back: {error}")
+                return
+            self._before = found.now
         if found.changed:
             told = [f"{name} (kept as {kept})" if kept else name for name, kept in found.changed.items()]
             self._warnings.append(f"not allowed, and put back as it was: {_some(told)}")
@@ -196,11 +222,14 @@ def _some(told: Sequence[str]) -> str:
     return f"{', '.join(told[:_NAMED])}{more}"
 
 
-async def choose(choice: Choice) -> Sandbox:
-    """The sandbox that a person's choice gives on this machine; one that does not work here is none."""
+async def choose(choice: Choice, without: Path | None = None) -> Sandbox:
+    """The sandbox that a person's choice gives on this machine; one that does not work here is none.
+
+    `without` is a folder none of whose programs is started for that.
+    """
     if choice == "none":
         return Sandbox("none", reason="the configuration says so")
-    found = await detect(path=os.devnull if choice == "landlock" else None)
+    found = await detect(path=os.devnull if choice == "landlock" else None, without=without)
     if choice in {"auto", found.kind}:
         return found
     return Sandbox("none", reason=f"the configuration asks for {choice}; {found.reason or f'{found.kind} was found'}")
@@ -228,8 +257,11 @@ def caches(argv: tuple[str, ...], env: Mapping[str, str]) -> list[Path]:
 
 
 def needed(argv: tuple[str, ...], env: Mapping[str, str], root: Path) -> list[Path]:
-    """What a command must be able to read although it lies below /tmp or /run: its program, interpreters, home."""
-    places = [sys.prefix, sys.base_prefix, env.get("VIRTUAL_ENV", ""), env.get("HOME", "")]
+    """What a command must be able to reach although it lies below /tmp or /run: its program, interpreters, home.
+
+    Also the ssh agent, where the person passes its variable on.
+    """
+    places = [sys.prefix, sys.base_prefix, *(env.get(name, "") for name in ("VIRTUAL_ENV", "HOME", "SSH_AUTH_SOCK"))]
     places += env.get("PATH", "").split(os.pathsep)
     if program := shutil.which(argv[0], path=env.get("PATH")) if "/" not in argv[0] else str(root / argv[0]):
         places += _homes_of(Path(program))

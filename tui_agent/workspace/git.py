@@ -298,41 +298,64 @@ def texts(places: Iterable[tuple[Path, list[Path]]]) -> Iterator[str]:
     Raises:
         TooMuchError: there are more, or one is longer, than is looked through.
     """
-    todo_places = list(places)
+    todo = list(places)
     seen: set[Path] = set()
-    while todo_places:
-        place, own = todo_places.pop(0)
+    while todo:
+        place, own = todo.pop(0)
         bases = {place, *(mark.parent for mark in own)}
-        hash_size = 20
-        todo = [mark / name for mark in own for name in ("config", "config.worktree")]
-        new = False
-        while todo:
-            file = todo.pop(0)
-            if file in seen:
-                continue
-            new = True
-            seen.add(file)
-            text = _read(file)
-            if len(seen) > _MAX_FILES or len(text or "") >= _MAX_BYTES:
-                raise TooMuchError
-            if text is None:
-                continue
+        hash_size, known = 20, len(seen)
+        for text in _configuration(own, seen):
             yield text
             for section, _, key, value in settings(text):
-                if section in {"include", "includeif"} and key == "path":
-                    # resolved as git does: from the folder of the including file, `~` from home
-                    todo.append(file.parent / os.path.expanduser(value))  # noqa: PTH111 - does not raise
-                elif (section, key) == ("core", "worktree"):
+                if (section, key) == ("core", "worktree"):
                     bases |= {mark / value for mark in own}
                 elif (section, key, value.lower()) == ("extensions", "objectformat", "sha256"):
                     hash_size = 32
-        if new:
+        if len(seen) > known:
             try:
                 links = {link for mark in own for link in gitlinks(mark, hash_size)}
             except UnreadableIndexError as error:
                 raise TooMuchError(str(error)) from error
             entered = [base / link for base in sorted(bases) for link in sorted(links)]
-            todo_places += [(folder, _around(folder)) for folder in entered]
+            todo += [(folder, _around(folder)) for folder in entered]
+
+
+def _configuration(own: list[Path], seen: set[Path]) -> Iterator[str]:
+    """The configuration files of one repository that were not `seen` before, with those that they include."""
+    todo = [mark / name for mark in own for name in ("config", "config.worktree")]
+    while todo:
+        file = todo.pop(0)
+        if file in seen:
+            continue
+        seen.add(file)
+        text = _read(file)
+        if len(seen) > _MAX_FILES or len(text or "") >= _MAX_BYTES:
+            raise TooMuchError
+        if text is None:
+            continue
+        yield text
+        # resolved as git does: from the folder of the including file, `~` from home
+        todo += [
+            file.parent / os.path.expanduser(value)  # noqa: PTH111 - does not raise
+            for section, _, key, value in settings(text)
+            if section in {"include", "includeif"} and key == "path"
+        ]
+
+
+def leads_elsewhere(folder: Path) -> bool:
+    """Whether what git shows here may be of another place: files by its configuration, or a history by where `.git` leads."""
+    if (found := work_tree(folder)) is None:
+        return False
+    place, mark = os.path.realpath(found[0]), found[1]
+    try:
+        settled = [each for text in _configuration(_with_common(mark), set()) for each in settings(text)]
+    except TooMuchError:
+        return True
+    named = {value for section, name, key, value in settled if (section, name, key) == ("core", "", "worktree")}
+    if named:
+        return any(os.path.realpath(mark / value) != place for value in named)
+    back = (_read(mark / "gitdir") or "").strip()  # of a further work tree
+    return os.path.realpath(mark) != f"{place}/.git" and os.path.realpath(mark / back) != f"{place}/.git"
 
 
 def _repository(folder: Path) -> list[Path]:

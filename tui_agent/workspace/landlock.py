@@ -3,7 +3,8 @@
 It runs on its own: `python -I -S landlock.py [--network] WRITABLE… -- PROGRAM ARGUMENT…`. Landlock is inherited and cannot be
 taken off again. It stops: writing outside the given folders, TCP, signals and abstract sockets to processes
 outside. It cannot stop: reading, chmod and the like, UDP, sockets with a path, nor protect a file inside a
-writable folder. What of it the kernel knows depends on its `abi`.
+writable folder. What of it the kernel knows depends on its `abi`. Of the rights of root only those over files, processes and
+users stay: the others lead around all of this, by a device of its own to write to, or a module of the kernel.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ NETWORK = "--network"
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every architecture
 _PR_SET_NO_NEW_PRIVS = 38
+_PR_CAPBSET_DROP = 24
+_CAPABILITIES_LOST = {*range(64)} - {*range(8)} | {2}
+"""All but chown, dac_override, fowner, fsetid, kill, setgid and setuid; more than any kernel knows."""
 _RULE_PATH_BENEATH = 1
 
 _WRITE_FILE, _TRUNCATE = 1 << 1, 1 << 14
@@ -68,6 +72,8 @@ def restrict(writable: list[str], *, network: bool = False) -> None:
         rule = struct.pack("=Qi", allowed, descriptor)
         _call(_ADD_RULE, ctypes.c_int(rules), ctypes.c_int(_RULE_PATH_BENEATH), rule, ctypes.c_uint32(0))
         os.close(descriptor)
+    for number in _CAPABILITIES_LOST if os.geteuid() == 0 else ():
+        _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)  # what is executed then does not have them
     if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs")
     _call(_RESTRICT_SELF, ctypes.c_int(rules), ctypes.c_uint32(0))

@@ -78,17 +78,22 @@ class Restored:
     """What a command had changed at the protected names, sorted, from the workspace down.
 
     `changed`: what was put back, with the name under which what stood there is kept, "" when nothing is; of a whole folder
-    that is new or gone only its own name. `lost`: repositories that are none any more.
+    that is new or gone only its own name. `lost`: repositories that are none any more. `now`: what is protected from here on,
+    for another command that runs meanwhile.
     """
 
     changed: Mapping[str, str]
+    now: Remembered
     lost: tuple[str, ...] = ()
 
 
 def mountable(workspace: Path) -> Iterator[Path]:
-    """The protected names of the workspace's own repository that exist, to be mounted read-only."""
+    """The protected names of the workspace's own repository that exist, to be mounted read-only.
+
+    Not those that are links: what is mounted there is what they lead to, and they themselves can be replaced.
+    """
     for path in (workspace / OWN, *(workspace / ".git" / name for name in IN_GIT)):
-        if path.exists():
+        if path.exists() and not path.is_symlink():
             yield path
 
 
@@ -139,7 +144,7 @@ def restore(workspace: Path, before: Remembered, *, mounted: bool = False) -> Re
     """
     before = _followed(before)
     own = {workspace / OWN, *(workspace / ".git" / name for name in IN_GIT)}
-    safe = {path for path in own if mounted and path in before.entries}
+    safe = {path for path in own if mounted and (old := before.entries.get(path)) and not stat.S_ISLNK(old.mode)}
     changed: dict[Path, str] = {}
     faults: list[OSError] = []
 
@@ -168,6 +173,7 @@ def restore(workspace: Path, before: Remembered, *, mounted: bool = False) -> Re
     lost = deleted | {mark for mark in heads if not _head(mark)}
     return Restored(
         {str(path.relative_to(workspace)): topmost[path] for path in sorted(topmost)},
+        before,
         tuple(str(mark.relative_to(workspace)) for mark in sorted(lost)),
     )
 
@@ -178,8 +184,8 @@ def restore(workspace: Path, before: Remembered, *, mounted: bool = False) -> Re
 def _folders(workspace: Path) -> Iterator[tuple[Path, frozenset[str]]]:
     """Each folder of the workspace, but no caches, and where git enters by itself, with the names of what it holds."""
     todo, looked, seen = [workspace], 0, set[Path]()
-    with contextlib.suppress(UnreadableIndexError):
-        todo += [workspace / link for link in sorted(gitlinks(workspace / ".git"))]
+    with contextlib.suppress(UnreadableIndexError):  # an index names what it likes, also places outside
+        todo += [path for link in sorted(gitlinks(workspace / ".git")) if _is_in(path := workspace / link, workspace)]
     while todo and (looked := looked + 1) <= _MAX_FOLDERS:
         folder = todo.pop()
         try:
@@ -192,6 +198,12 @@ def _folders(workspace: Path) -> Iterator[tuple[Path, frozenset[str]]]:
         for entry in entries:
             if entry.name != ".git" and entry.is_dir(follow_symlinks=False) and not names.cache((entry.name,)):
                 todo.append(folder / entry.name)
+
+
+def _is_in(path: Path, workspace: Path) -> bool:
+    """Whether a path lies in the workspace in truth, too: no link and no `..` leads to it."""
+    real = Path(os.path.realpath(workspace))
+    return path.is_relative_to(workspace) and Path(os.path.realpath(path)) == real / path.relative_to(workspace)
 
 
 def _repositories(workspace: Path) -> Iterator[Path]:
@@ -216,7 +228,10 @@ def _head(mark: Path) -> bytes:
 
 
 def _names(mark: Path, workspace: Path, *, itself: bool = True) -> Iterator[Path]:
-    """The protected names of a repository: itself, those inside it or where it leads, and of work trees and modules there."""
+    """The protected names of a repository: itself, those inside it or where it leads, and of work trees and modules there.
+
+    A link in the place of a folder of these is one of the names: it is not followed.
+    """
     if itself:
         yield mark
     if (folder := _body(mark, workspace)) is None:
@@ -225,11 +240,15 @@ def _names(mark: Path, workspace: Path, *, itself: bool = True) -> Iterator[Path
     todo = [folder / name for name in _INNER]
     while todo:
         folder = todo.pop()
+        if folder.is_symlink():
+            yield folder
+            continue
         with contextlib.suppress(OSError):
             for entry in os.scandir(folder):
-                if entry.is_dir(follow_symlinks=False) and entry.name not in _DATA and entry.name not in IN_GIT:
+                link = entry.is_symlink()
+                if entry.name not in _DATA and entry.name not in IN_GIT and (link or entry.is_dir()):
                     path = folder / entry.name
-                    yield from (path / name for name in IN_GIT)
+                    yield from (path / name for name in IN_GIT if not link)
                     todo.append(path)
 
 
@@ -268,7 +287,7 @@ def _followed(before: Remembered) -> Remembered:
         place = places.get((entry.identity if entry else None, before.holders[mark]))
         if entry and place and stat.S_ISDIR(entry.mode):
             moved[mark] = place
-        elif _holder(mark) == mark or not os.path.lexists(mark.parent):
+        elif _holder(mark) == mark or not (os.path.lexists(mark.parent) and _is_in(mark.parent, before.workspace)):
             moved[mark] = None
 
     def now(path: Path) -> Path | None:

@@ -28,11 +28,13 @@ from pathlib import Path
 from typing import Any, SupportsFloat
 
 from tui_agent.core.disk import is_file
+from tui_agent.core.programs import OPTIONS
+from tui_agent.core.wrappers import base_name
 from tui_agent.workspace import git, supervisor
 from tui_agent.workspace.running import Interrupted
 from tui_agent.workspace.supervised import RUN_MARK, Supervised, decode
 
-__all__ = ["RUN_MARK", "CommandResult", "child_environment", "for_program", "missing", "run", "why_not"]
+__all__ = ["RUN_MARK", "CommandResult", "child_environment", "clean_path", "for_program", "missing", "run", "why_not"]
 
 LIVE_INTERVAL = 0.05
 """Seconds between two calls of `emit`."""
@@ -43,6 +45,8 @@ _PIPE_BYTES = 1 << 20
 _READ_PAUSE = 0.005
 _FALLBACK_PATH = "/usr/local/bin:/usr/bin:/bin"
 
+_NOT_OF_THE_FOLDER = frozenset(words[0] for words, options in OPTIONS.items() if not options.runs_code)
+"""Programs that may run unasked as they run no code of the folder: one that lies in it (in an environment, say) is another."""
 _PASSED = frozenset({"HOME", "PATH", "LANG", "TERM", "TMPDIR", "USER", "SHELL", "VIRTUAL_ENV", "NO_COLOR"})
 _MARKERS = {"AGENT": "tui-agent", "AI_AGENT": "tui-agent"}
 _PROVIDER_KEY = re.compile(
@@ -105,18 +109,21 @@ def child_environment(
         for name in ("VIRTUAL_ENV", "SHELL"):
             if name in passed and _is_inside(passed[name], workspace):
                 del passed[name]
-    entries = passed.get("PATH", _FALLBACK_PATH).split(os.pathsep)
-    kept = [e for e in entries if e.startswith("/") and not (workspace is not None and _is_inside(e, workspace))]
-    return passed | {"PATH": os.pathsep.join(kept) or _FALLBACK_PATH} | _MARKERS
+    return passed | {"PATH": clean_path(passed.get("PATH"), workspace)} | _MARKERS
+
+
+def clean_path(path: str | None, without: Path | None) -> str:
+    """A PATH without entries that are empty or relative, or that lie in a folder; the usual one when nothing is left."""
+    entries = (path or "").split(os.pathsep)
+    kept = [each for each in entries if each.startswith("/") and not (without and _is_inside(each, without))]
+    return os.pathsep.join(kept) or _FALLBACK_PATH
 
 
 def for_program(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """The variables with those that disarm git, which any program may start; of PATH, git itself gets less."""
+    """The variables with those that disarm git, which any program may start; of PATH, what runs no code of the folder gets less."""
     more = git.environment(argv, str(cwd))
-    if git.is_git(argv):
-        # a git that lies in the folder itself (an environment, say) is the folder's, not the person's
-        entries = [e for e in env.get("PATH", _FALLBACK_PATH).split(os.pathsep) if not _is_inside(e, cwd)]
-        more["PATH"] = os.pathsep.join(entries) or _FALLBACK_PATH
+    if argv and base_name(argv[0]) in _NOT_OF_THE_FOLDER:
+        more["PATH"] = clean_path(env.get("PATH"), cwd)
     return {**env, **more}
 
 

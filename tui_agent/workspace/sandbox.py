@@ -17,13 +17,15 @@ from typing import Literal, TypeAlias
 
 from tui_agent.workspace import landlock
 from tui_agent.workspace.protected import mountable
-from tui_agent.workspace.runner import run
+from tui_agent.workspace.runner import clean_path, run
 
 Kind: TypeAlias = Literal["bwrap", "landlock", "none"]
 
 COVERED = (Path("/tmp"), Path("/run"))  # noqa: S108 - the places themselves
 """Where bwrap shows a command only its own files."""
 
+_NAME_SERVERS = "/etc/resolv.conf"
+"""Often a link into /run."""
 _PROBE_SECONDS = 5.0
 
 
@@ -88,12 +90,13 @@ def _bwrap_options(
     workspace: Path, folders: list[str], needed: Iterable[Path], hidden: Iterable[Path], *, network: bool
 ) -> Iterator[str]:
     """Whole disk read-only, given folders writable, own /tmp, processes and network; ends with its parent."""
-    yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp")  # noqa: S108
+    yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    for path in COVERED:
+        if path.is_dir():
+            yield from ("--tmpfs", str(path))  # in /run, the sockets of docker, dbus, systemd: ways out, network or not
     if not network:
         yield "--unshare-net"
-        if Path("/run").is_dir():
-            yield from ("--tmpfs", "/run")  # the sockets of docker, dbus, systemd; with a network, names need it
-    for path in needed:
+    for path in (*needed, *([Path(os.path.realpath(_NAME_SERVERS))] if network else [])):
         if any(path.is_relative_to(place) and path != place for place in COVERED) and path.exists():
             yield from ("--ro-bind", str(path), str(path))
     for folder in folders:
@@ -113,19 +116,23 @@ def _bwrap_options(
         yield from ("--unshare-user", "--cap-drop", "ALL")
 
 
-async def detect(*, path: str | None = None) -> Sandbox:
-    """Return the best sandbox in which `true` really runs here. `path` is searched for bwrap, PATH by default."""
+async def detect(*, path: str | None = None, without: Path | None = None) -> Sandbox:
+    """Return the best sandbox in which `true` really runs here.
+
+    `path` is searched for bwrap, by default PATH; what lies in the folder `without` is never taken for it, nor started.
+    """
     reasons = []
-    if program := shutil.which("bwrap", path=path):
+    places = clean_path(os.environ.get("PATH"), without)
+    if program := shutil.which("bwrap", path=places if path is None else path):
         candidate = Sandbox("bwrap", program)
-        if not (problem := await _problem(candidate)):
+        if not (problem := await _problem(candidate, places)):
             return candidate
         reasons.append(f"bwrap does not work here ({problem})")
     else:
         reasons.append("bwrap is not installed")
     if version := landlock.abi():
         candidate = Sandbox("landlock", reason="; ".join(reasons))
-        if not (problem := await _problem(candidate)):
+        if not (problem := await _problem(candidate, places)):
             return candidate
         reasons.append(f"Landlock (version {version}) does not work here ({problem})")
     else:
@@ -133,10 +140,11 @@ async def detect(*, path: str | None = None) -> Sandbox:
     return Sandbox("none", reason="; ".join(reasons))
 
 
-async def _problem(candidate: Sandbox) -> str:
+async def _problem(candidate: Sandbox, path: str) -> str:
     """Run `true` in a sandbox; returns what went wrong, or nothing."""
     root = Path("/dev")  # any folder will do: nothing is written
-    result = await run(candidate.wrap(["true"], workspace=root), cwd=root, timeout=_PROBE_SECONDS)
+    words = candidate.wrap(["true"], workspace=root)
+    result = await run(words, cwd=root, timeout=_PROBE_SECONDS, env={"PATH": path})
     if result.exit_code == 0:
         return ""
     return result.error or result.output.strip() or f"exit code {result.exit_code}"
