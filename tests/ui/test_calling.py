@@ -140,6 +140,7 @@ async def test_what_was_chosen_of_search_and_intents_holds_in_a_new_session(tmp_
         old = app.session
         await send(app, pilot, "/new")
         await until(lambda: app.session is not old)
+        await until(lambda: "search is on, by DuckDuckGo" in text_of(app))
         assert (app.session.beyond.searching, app.session.beyond.intents) == (True, "words")
         assert fold.search(app.session.events) == "ddg", "it is on when that one goes on"
         await send(app, pilot, "/search off")

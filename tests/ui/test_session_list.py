@@ -350,6 +350,32 @@ async def test_drift_is_listed_and_not_overwritten_and_thinking_better_changes_n
         assert [e.paths for e in app.session.events if isinstance(e, ev.Rewound)] == [("a.txt",)]
 
 
+async def test_where_no_file_can_go_back_unasked_the_conversation_does_and_files_alone_say_so(tmp_path: Path) -> None:
+    root = old_file(tmp_path)
+    async with opened(tmp_path, editing(), yes=True) as (app, pilot):
+        await two_turns(app, pilot)
+        for name in ("a.txt", "old.txt"):
+            (root / name).write_text("mine\n")
+        mine = tree(root)
+        await rewind_open(app, pilot)
+        await pilot.press("f")
+        await until(lambda: isinstance(app.screen, UndoScreen) and "0 of" in text_of(app))
+        await pilot.press("u")
+        await until(lambda: "No file is chosen: y takes the one under the cursor." in noticed(app))
+        assert isinstance(app.screen, UndoScreen)
+        await pilot.press("escape")
+        await rewound(app)
+        await rewind_open(app, pilot)
+        await pilot.press("b")
+        await until(lambda: isinstance(app.screen, UndoScreen) and "0 of" in text_of(app))
+        await pilot.press("u")
+        await rewound(app)
+        assert tree(root) == mine
+        assert app.main.composer.text == "change it"
+        assert not [e for e in app.session.events if isinstance(e, ev.Undone)]
+        assert [e.paths for e in app.session.events if isinstance(e, ev.Rewound)] == [("a.txt", "old.txt")]
+
+
 async def test_a_copy_keeps_the_branch_and_enter_goes_nowhere(tmp_path: Path) -> None:
     folder = at_work(tmp_path, *turn("one"), *turn("two"))
     async with opened(tmp_path, answers("x"), folder) as (app, pilot):

@@ -75,8 +75,7 @@ class Calling:
         except AgentError as error:
             self._app.notify(plain(str(error)), severity="warning", markup=False)
             return
-        text = f"on, by {ENGINES[beyond.engine].title}: what the model searches for is asked" if on else "off"
-        self._app.talk.note(f"search is {text}")
+        self._app.talk.note(search_words(self._app.session))
 
     def init(self, more: str) -> None:
         """`/init`: the model writes the instructions of this folder, and its edit is asked for like any other."""
@@ -118,6 +117,14 @@ def search_with(session: Session, engine: str) -> None:
     session.beyond.search_by(engine)
     session.begin()
     session.log.append(ev.SearchSet(engine))
+
+
+def search_words(session: Session) -> str:
+    """Whether search is on, by whom."""
+    beyond = session.beyond
+    if not beyond.searching:
+        return "search is off"
+    return f"search is on, by {ENGINES[beyond.engine].title}: what the model searches for is asked"
 
 
 def keep_choices(before: Session, session: Session) -> None:

@@ -189,11 +189,12 @@ class Rewinding:
         receipts = state(session.events).since(back.turn.number)
         plan = (back.turn.number, receipts)
         verb = f"Rewind to before message {back.turn.number}"
-        screen = UndoScreen((), session.workspace.plan_undo, session.workspace.versions, plan, verb, keys=app.keys)
+        workspace, both = session.workspace, back.scope == "both"
+        screen = UndoScreen((), workspace.plan_undo, workspace.versions, plan, verb, beside=both, keys=app.keys)
         chosen = await app.push_screen_wait(screen)
-        if chosen is None:
-            return False
-        outcomes = await session.workspace.undo(chosen.steps)
+        if chosen is None or not chosen.something:
+            return chosen is not None
+        outcomes = await workspace.undo(chosen.steps)
         session.log.append(undone(chosen.turn, chosen.plan, outcomes))
         if said := "\n".join(outcome.text for outcome in outcomes if outcome.status != "applied"):
             app.notify(plain(said), markup=False)

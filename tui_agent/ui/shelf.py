@@ -30,7 +30,7 @@ from tui_agent.sessions import (
     new_id,
     rename,
 )
-from tui_agent.ui.calling import keep_choices
+from tui_agent.ui.calling import keep_choices, search_words
 from tui_agent.ui.documents import Documents
 from tui_agent.ui.first_run import DEMO
 from tui_agent.ui.session_list import SessionList, World
@@ -135,6 +135,8 @@ class Shelf:
         app.converse(Session(app.terms(), app.main.asking.ask, place))
         if before is not None and chosen is None:  # a new one
             keep_choices(before, app.session)
+            if app.session.beyond.searching:
+                app.talk.note(search_words(app.session))
         for remark in place.remarks:
             app.talk.note(remark)
         if asked:

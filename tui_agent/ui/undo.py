@@ -48,6 +48,11 @@ class Chosen:
     plan: tuple[Restore, ...]
     steps: tuple[Restore, ...]
 
+    @property
+    def something(self) -> bool:
+        """Whether a file goes back, or has already."""
+        return bool(self.steps) or any(step.state == "same" for step in self.plan)
+
 
 Plan = Callable[[Sequence[Receipt]], Awaitable[tuple[Restore, ...]]]
 Versions = Callable[[Restore], Awaitable[tuple[bytes | None, bytes | None]]]
@@ -113,7 +118,8 @@ def step_row(step: Restore, width: int, yes: str, *, chosen: bool) -> Text:
 class UndoScreen(Modal[Chosen | None]):
     """Returns what is to be done, None when nothing is.
 
-    With `redo` there is no list of turns, only the plan of these receipts; `verb` says what it is.
+    With `redo` there is no list of turns, only the plan of these receipts; `verb` says what it is. `beside`: something else
+    goes back with the files, so that none of them has to.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -130,10 +136,11 @@ class UndoScreen(Modal[Chosen | None]):
         redo: tuple[int, Sequence[Receipt]] | None = None,
         verb: str = "Redo",
         *,
+        beside: bool = False,
         keys: Keymap = USUAL,
     ) -> None:
         super().__init__()
-        self._verb, self._keys = verb, keys
+        self._verb, self._beside, self._keys = verb, beside, keys
         self._turns, self._make_plan, self._versions, self._redo = turns, plan, versions, redo
         self._turn = 0
         self._plan: tuple[Restore, ...] | None = None
@@ -225,8 +232,15 @@ class UndoScreen(Modal[Chosen | None]):
         """Do it."""
         if self._plan is not None:
             steps = tuple(step for step in self._plan if step.path in self._chosen)
-            same = any(step.state == "same" for step in self._plan)
-            self.dismiss(Chosen(self._turn, self._plan, steps) if steps or same else None)
+            chosen = Chosen(self._turn, self._plan, steps)
+            if chosen.something or self._beside:
+                self.dismiss(chosen)
+            elif any(step.asks for step in self._plan):
+                self.notify(
+                    self._keys.say("No file is chosen: {undo.overwrite} takes the one under the cursor."), markup=False
+                )
+            else:
+                self.notify("Nothing of it can be restored.", markup=False)
 
     def action_back(self) -> None:
         """To the list, or away."""
