@@ -1,7 +1,7 @@
 """`--stream-json`: one JSON object a line, for other programs; `docs/stream.schema.json` is their schema.
 
 The first line is `{"type": "stream", "v": 1, "session": …}`, then every event as it happens: the durable ones as they
-stand in the log, the transient ones under names of their own. The last line is the result, as `--json` prints it, with
+stand in the log, the transient ones, which are not in it, marked as such. The last line is the result, as `--json` prints it, with
 `"type": "result"`. A field that has its default value is left out.
 """
 
@@ -31,7 +31,9 @@ TRANSIENT: Mapping[type, str] = {
 
 def record(event: ev.Event) -> dict[str, Any]:
     """An event as a JSON object with its type."""
-    return encode(event) if is_durable(event) else {"type": TRANSIENT[type(event)], **to_json(event)}
+    if is_durable(event):
+        return encode(event)
+    return {"type": TRANSIENT[type(event)], "transient": True, **to_json(event)}
 
 
 def opening(session: str) -> dict[str, Any]:

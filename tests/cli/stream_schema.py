@@ -23,17 +23,20 @@ SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}
 def schema(*, closed: bool = False) -> dict[str, Any]:
     """The schema of one line. `closed`: no field but the known ones, to check the product; readers ignore others."""
     kinds = {**_TYPES, **TRANSIENT}
+    mark = {"transient": {"const": True}}
     assert set(kinds) == {*get_args(ev.Durable), *get_args(ev.Transient)}
     lines = [
         _object({"type": {"const": "stream"}, "v": {"const": VERSION}, "session": _type(str)}, closed=closed),
-        *(_class(cls, closed=closed, kind=name) for cls, name in kinds.items()),
+        *(_class(cls, closed=closed, kind=name) for cls, name in _TYPES.items()),
+        *(_class(cls, closed=closed, kind=name, more=mark) for cls, name in TRANSIENT.items()),
         _object({"type": {"const": "result"}, **_result(closed=closed)}, closed=closed),
     ]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "One line of tui-agent --stream-json",
         "description": "The first line has the type stream, the last one result. A field that is left out has its "
-        "default. Fields and types that are not listed may be added; a reader passes over them.",
+        "default. What is marked as transient is for the eye: it is not in the log, and what stays of it is told by a "
+        "later line. Fields and types that are not listed may be added; a reader passes over them.",
         "oneOf": lines,
     }
 
@@ -43,10 +46,10 @@ def _object(properties: Mapping[str, Any], *, closed: bool, required: list[str] 
     return {**out, "additionalProperties": False} if closed else out
 
 
-def _class(cls: Any, *, closed: bool, kind: str = "") -> dict[str, Any]:
+def _class(cls: Any, *, closed: bool, kind: str = "", more: Mapping[str, Any] | None = None) -> dict[str, Any]:
     hints = typing.get_type_hints(cls)
-    properties = {"type": {"const": kind}} if kind else {}
-    required = ["type"] if kind else []
+    properties = {**({"type": {"const": kind}} if kind else {}), **(more or {})}
+    required = list(properties)
     for field in dataclasses.fields(cls):
         properties[field.name] = _type(hints[field.name], closed=closed)
         optional = type(None) in get_args(hints[field.name])
