@@ -27,6 +27,8 @@ is in git's newest commit."""
 
 APPLY = "apply"
 """Stands in place of a tool's name where the person applied later what they had refused or left out."""
+_KEPT = {"person", "skip"}
+"""Who or what left an edit out that stays to be read."""
 _FIRST, _CHUNK = 4, 200
 """Files that are looked at together: few at first, so that something is there to see."""
 
@@ -64,6 +66,12 @@ class Entry:
 def receipts(events: Iterable[ev.Event | ev.Unknown], base: Base = "session") -> tuple[Receipt, ...]:
     """The receipts since the base, oldest first."""
     return tuple(fold.receipts(_since(events, base)))
+
+
+def other_after(event: ev.Event | ev.Unknown) -> bool:
+    """Whether there may be other things to review after an event: something was done, refused, or said by the person."""
+    refused = isinstance(event, ev.ToolDone) and event.denied in _KEPT
+    return refused or isinstance(event, ev.UserSaid) or any(fold.receipts((event,)))
 
 
 def _since(events: Iterable[ev.Event | ev.Unknown], base: Base) -> list[ev.Event | ev.Unknown]:
@@ -185,7 +193,7 @@ def refused(events: Iterable[ev.Event | ev.Unknown], base: Base = "session") -> 
             continue
         if event.call.name == APPLY and event.receipt is not None:
             found.pop(str((event.call.arguments or {}).get("of")), None)
-        if event.denied in {"person", "skip"} or (event.receipt is not None and event.receipt.proposed is not None):
+        if event.denied in _KEPT or (event.receipt is not None and event.receipt.proposed is not None):
             found[event.call.id] = event
     return tuple(found.values())
 
@@ -201,7 +209,7 @@ async def _refused(session: Session, event: ev.ToolDone) -> Entry | None:
     request = await session.workspace.proposed(event.call)
     if isinstance(request, ApprovalRequest) and isinstance(effect := request.effect, WriteBytes):
         return Entry(effect.path, effect.base, effect.new, proposed=True, words=words, request=request)
-    why = request.text if isinstance(request, Outcome) else "it is no change of a file"
+    why = (request.note or request.text) if isinstance(request, Outcome) else "it is no change of a file"
     return Entry(path, *texts, proposed=True, words=f"{words}; it cannot be applied now: {why}")
 
 

@@ -95,6 +95,8 @@ def asking(*batch: ApprovalRequest, armed: bool = True) -> Callable[[AgentApp, P
     async def play(app: AgentApp, pilot: Pilot[int]) -> None:
         tell(app, *STORY)
         app.main.composer.load("and please show me the diff before you touch lexer.py")
+        asked = iter([0.0])
+        app.main.asking.clock = lambda: next(asked, 12.0)
         app.main.run_worker(app.main.asking.ask(batch), exit_on_error=False)
         await until(lambda: isinstance(app.screen, ApprovalScreen))
         assert isinstance(app.screen, ApprovalScreen)

@@ -238,7 +238,7 @@ class Terminal:
     def armed(self) -> Terminal:
         """Wait until a dialog takes answers; what was just sent may have made it deaf again."""
         self.pump(0.15)
-        self.until(lambda: "y n s work now" in self.text and "wait…" not in self.text, "never armed")
+        self.until(lambda: "F1 all keys" in self.text and "wait…" not in self.text, "never armed")
         return self
 
     # ------------------------------------------------------------------ what the person does

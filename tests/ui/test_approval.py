@@ -99,6 +99,16 @@ async def test_a_printable_key_goes_to_the_composer_and_disarms():
         assert d.open
 
 
+@pytest.mark.parametrize("erases", ["backspace", "delete", "ctrl+w", "ctrl+u", "alt+d"])
+async def test_what_went_to_the_text_can_be_taken_back_there(erases):
+    async with dialog(edit()) as d:
+        await d.key("x")
+        await d.later()
+        await d.key(erases, "y")
+        assert d.fed == ["x", erases, "y"]
+        assert d.open
+
+
 async def test_a_key_that_is_no_text_is_dropped_and_does_not_disarm():
     async with dialog(edit()) as d:
         await d.key("enter", "y")

@@ -19,6 +19,7 @@ from tui_agent.core.types import (
     WriteBytes,
 )
 from tui_agent.ui.approval import ApprovalScreen
+from tui_agent.ui.chrome import FooterState, footer_line
 from tui_agent.ui.subject import body, subject
 
 # ------------------------------------------------------------------ seeing everything
@@ -226,6 +227,13 @@ async def test_the_picture_at_120_columns():
         assert " ".join(d.lines[6].split()) == "│ 2 - two │ 2 + 2 │"
         assert "said before" in d.lines[1]
         assert d.lines[37].strip() == "my draft"
+
+
+@pytest.mark.parametrize("size", [(40, 20), (60, 20), (80, 24), (120, 40)])
+async def test_where_all_keys_are_told_is_said_at_every_size(size):
+    async with dialog(edit(), size=size) as d:
+        assert "F1 all keys" in d.footers[-1]
+        assert footer_line(FooterState("waiting for you 10:12", d.footers[-1]), size[0]).plain.count("F1 all keys") == 1
 
 
 @pytest.mark.parametrize("size", [(40, 12), (120, 12), (36, 10)])

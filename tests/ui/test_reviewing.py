@@ -10,6 +10,8 @@ from textual import events
 
 from tests.ui.asked import RUN
 from tests.ui.test_app import idle, running, send, text_of, until
+from tui_agent.core import events as ev
+from tui_agent.core.types import ToolCall
 from tui_agent.providers.scripted import scripted
 from tui_agent.review import revert
 from tui_agent.ui.approval import ApprovalScreen
@@ -64,6 +66,63 @@ async def test_a_change_under_the_review_is_looked_at(tmp_path: Path) -> None:
         app.main.conversation.catch_up()
         app.main.refresh_state()
         await until(lambda: "Nothing was changed." in text_of(app))
+
+
+async def test_what_a_command_does_to_a_changed_file_is_looked_at(tmp_path: Path) -> None:
+    async with running(tmp_path, writer()) as (app, pilot):
+        await reviewed(app, pilot)
+        await pilot.press("enter")
+        app.talk.send("!printf 'one\\n2\\n' > a.txt")
+        await idle(app)
+        await until(lambda: "+ 2" in text_of(app))
+
+
+async def test_what_is_refused_meanwhile_is_looked_at(tmp_path: Path) -> None:
+    async with running(tmp_path, writer()) as (app, pilot):
+        await reviewed(app, pilot)
+        await pilot.press("enter")
+        assert "not applied" not in text_of(app)
+        call = ToolCall("c", "edit_file", {"path": "a.txt", "old": "two\n", "new": "2\n"})
+        app.session.log.append(ev.ToolDone(call, "refused", "", "ugly", denied="person"))
+        app.talk.catch_up()
+        await until(lambda: "1 not applied" in text_of(app))
+
+
+async def test_of_an_edit_that_was_taken_in_part_the_card_counts_the_part(tmp_path: Path) -> None:
+    text = "".join(f"{n}\n" for n in range(30))
+    changes = [{"old": "\n5\n", "new": "\nfive\nmore\n"}, {"old": "\n25\n", "new": "\n"}]
+    calls = [{"name": "multi_edit", "arguments": {"path": "a.txt", "edits": changes}}]
+    read = [{"name": "read_file", "arguments": {"path": "a.txt"}}]
+    model = scripted([{"text": "I read.", "calls": read}, {"text": "Both.", "calls": calls}, {"text": "done"}])
+    async with running(tmp_path, model) as (app, pilot):
+        (app.session.root / "a.txt").write_text(text, encoding="utf-8")
+        await send(app, pilot, "work")
+        await until(lambda: isinstance(app.screen, ApprovalScreen))
+        await until(lambda: app.screen.armed)
+        await pilot.press("right_square_bracket", "right_square_bracket", "space")
+        await pilot.press("y")
+        await idle(app)
+        await until(lambda: "done" in text_of(app))
+        line = next(line for line in text_of(app).splitlines() if "edit" in line and "a.txt" in line)
+        assert "+2 -1" in line
+        assert "1 of 2 hunks" in line
+        assert "read the file again" not in text_of(app)
+
+
+async def test_how_long_a_question_waits_is_told(tmp_path: Path) -> None:
+    async with running(tmp_path, writer()) as (app, pilot):
+        now = [100.0]
+        app.main.asking.clock = lambda: now[0]
+        await send(app, pilot, "work")
+        await until(lambda: isinstance(app.screen, ApprovalScreen))
+        await until(lambda: app.screen.armed)
+        assert "waiting for you 0:00" in text_of(app)
+        for seconds, shown in ((12, "0:12"), (754, "12:34"), (3723, "1:02:03")):
+            now[0] = 100.0 + seconds
+            await until(lambda shown=shown: f"waiting for you {shown}" in text_of(app))
+        await pilot.press("ctrl+c")
+        await idle(app)
+        await until(lambda: "waiting for you" not in text_of(app))
 
 
 async def test_notes_are_on_the_disk_before_the_review_is_left_and_in_the_draft_after(tmp_path: Path) -> None:

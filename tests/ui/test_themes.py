@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 from textual.color import Color
 
-from tests.ui.test_diff_view import Host
+from tests.ui.diffs import Host
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.themes import THEMES
 

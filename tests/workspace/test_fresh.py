@@ -48,14 +48,21 @@ def test_the_change_is_made_on_the_present_text_and_approved_as_a_new_one(desk):
 
 
 @pytest.mark.parametrize(
-    "now", ["other\n", OLD.replace("\n5\n", "\nV\n"), OLD + OLD], ids=["gone", "changed there too", "twice"]
+    ("now", "why"),
+    [
+        (b"other\n", "its old text is not there"),
+        (OLD.replace("\n5\n", "\nV\n").encode(), "its old text is not there"),
+        ((OLD + OLD).encode(), "its old text is there more than once"),
+        (b"\xff\xfe\0", "no UTF-8 text"),
+    ],
+    ids=["gone", "changed there too", "twice", "binary"],
 )
-def test_a_change_that_does_not_fit_says_why(desk, now):
+def test_a_change_that_does_not_fit_says_why_in_words_for_people(desk, now, why):
     desk.put("a.txt", OLD)
     request = prepared(desk, path="a.txt", old="\n5\n", new="\nfive\n")
     desk.put("a.txt", now)
-    assert isinstance(fresh(desk, request), str)
-    assert desk.tree()["a.txt"].decode() == now
+    assert fresh(desk, request) == why
+    assert desk.tree()["a.txt"] == now
 
 
 def test_a_file_that_came_or_went_meanwhile(desk):
@@ -76,7 +83,7 @@ def test_another_place_is_no_present_text(desk, tmp_path):
     (tmp_path / "outside.txt").write_text(OLD)
     (desk.root / "a.txt").unlink()
     (desk.root / "a.txt").symlink_to(tmp_path / "outside.txt")
-    assert isinstance(fresh(desk, request), str)
+    assert fresh(desk, request) == "its path leads out of the folder now"
 
 
 def chmod(root):
@@ -113,7 +120,7 @@ def test_a_file_that_became_read_only_is_no_present_text(desk):
     desk.put("a.txt", OLD)
     request = prepared(desk, path="a.txt", old="\n5\n", new="\nfive\n")
     (desk.root / "a.txt").chmod(0o444)
-    assert "read-only" in fresh(desk, request)
+    assert fresh(desk, request) == "read-only, mode 444"
     (desk.root / "a.txt").chmod(0o644)
     assert fresh(desk, request) is None
 

@@ -198,6 +198,8 @@ def test_only_the_chosen_hunks_are_applied(desk) -> None:
     )
     assert outcomes[0].status == "applied"
     assert "left out by the user: hunk 2 at line 26" in outcomes[0].text
+    assert outcomes[0].summary == "edit  a.txt  +1 -1"
+    assert outcomes[0].note == "1 of 2 hunks"
     assert outcomes[1].status == "refused"
     assert "only in part" in outcomes[1].text
     assert desk.tree()["a.txt"] == TWO_PLACES.replace("\n2\n", "\ntwo\n").encode()

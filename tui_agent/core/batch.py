@@ -294,9 +294,8 @@ class Work:
             for stage, (request, decision) in zip(stages, approved, strict=True):
                 if (result := await stage.settle()) is not None:
                     outcome, seconds = result
-                    ended.append(
-                        self.record.done(request.call, outcome, (decision.instead or request).summary, seconds)
-                    )
+                    summary = outcome.summary or (decision.instead or request).summary
+                    ended.append(self.record.done(request.call, outcome, summary, seconds))
                     self._book(request, decision, ended[-1])
         for done in ended:
             yield done

@@ -433,7 +433,8 @@ class Outcome:
     """The end of one action: `text` is exactly what the model is told.
 
     `refused`: a rule or a person said no. `error`: the world said no. `note` is a short result for the eye ("7 hits").
-    `invalid`: the call itself was malformed, nothing was tried. `sight` is what the model knows of a file by it.
+    `invalid`: the call itself was malformed, nothing was tried. `sight` is what the model knows of a file by it. `summary`
+    is one line like that of the request, where something else was done than was asked.
     """
 
     status: OutcomeStatus
@@ -442,6 +443,7 @@ class Outcome:
     note: str = ""
     invalid: bool = False
     sight: Sight | None = None
+    summary: str = ""
 
 
 Emit: TypeAlias = Callable[[str], None]

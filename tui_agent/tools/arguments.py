@@ -13,15 +13,16 @@ from tui_agent.core.types import AgentError, JsonObject, OutcomeStatus, ToolSpec
 
 
 class ToolError(AgentError):
-    """An action that cannot be carried out; the text is what the model is told.
+    """An action that cannot be carried out; the text is what the model is told, `note` the cause in a few words for the eye.
 
     `status` is "refused" when a rule said no and "error" when the world or the call is at fault. `invalid`: the call
     itself is, so that nothing could be tried.
     """
 
-    def __init__(self, text: str, status: OutcomeStatus = "error") -> None:
+    def __init__(self, text: str, status: OutcomeStatus = "error", note: str = "") -> None:
         super().__init__(text)
         self.status = status
+        self.note = note
         self.invalid = False
 
 
@@ -29,7 +30,7 @@ class InvalidCallError(ToolError):
     """A call that names no tool there is, or has other fields than its tool."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(text)
+        super().__init__(text, note="malformed")
         self.invalid = True
 
 

@@ -101,13 +101,13 @@ def _spans(file: TextFile, path: str, one: Edit) -> list[tuple[int, int, str]]:
             raise ToolError(f"{complaint}. Nothing was changed.", "refused")
     first = file.text.find(old)
     if first < 0:
-        raise ToolError(not_found(file, path, old), "refused")
+        raise ToolError(not_found(file, path, old), "refused", "its old text is not there")
     if begins:
         return [(0, len(old), new)]
     if one.replace_all:
         return [(at, at + len(old), new) for at in _all(file.text, old, first)]
     if file.text.find(old, first + 1) >= 0:
-        raise ToolError(ambiguous(file, path, old), "refused")
+        raise ToolError(ambiguous(file, path, old), "refused", "its old text is there more than once")
     return [(first, first + len(old), new)]
 
 
@@ -148,7 +148,7 @@ def propose(path: str, base: bytes | None, old: str, new: str) -> bytes:
         return _whole(path, None, new, "new")
     file = TextFile.decode(base, path)
     if normalise(old) != file.text:
-        raise ToolError(_stale(path, file.text, normalise(old)), "refused")
+        raise ToolError(_stale(path, file.text, normalise(old)), "refused", "its old text is not the file's")
     if normalise(new) == file.text:
         raise ToolError("no changes (proposed content matches current file)", "refused")
     return _whole(path, base, new, "new")

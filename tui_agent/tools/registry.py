@@ -112,8 +112,7 @@ def summary(effect: Effect, named: str = "") -> str:
             return f"search  {text}  in {path or '.'}"
         case WriteBytes(path, base, new):
             verb = "create" if base is None else "delete" if new is None else "edit"
-            change = diff(base, new)
-            return f"{verb}  {_via(path, named)}  +{change.added} -{change.removed}"
+            return f"{verb}  {_via(path, named)}{_counts(effect)}"
         case RunArgv(argv):
             return f"run  {shlex.join(argv)}"
         case RunScript(script):
@@ -127,6 +126,16 @@ def summary(effect: Effect, named: str = "") -> str:
             return f"output  {name}  bytes {start}-{start + limit}"
         case SetPlan(items):
             return f"plan  {sum(status == 'done' for status, _ in items)} of {len(items)} done"
+
+
+def partly(line: str, part: WriteBytes) -> str:
+    """The `summary` of a change with the counts of a part of it in the place of its own."""
+    return line.rpartition("  ")[0] + _counts(part)
+
+
+def _counts(effect: WriteBytes) -> str:
+    change = diff(effect.base, effect.new)
+    return f"  +{change.added} -{change.removed}"
 
 
 def _via(path: str, named: str) -> str:

@@ -37,7 +37,8 @@ def not_text(path: str, head: bytes, size: int, offset: int | None = None) -> To
     what = f"a binary file ({kind}, {size:,} bytes)" if kind else f"a binary file ({size:,} bytes)"
     if offset is not None and kind is None:
         what = f"not valid UTF-8 text ({size:,} bytes, first bad byte at offset {offset:,})"
-    return ToolError(f"{path} is {what}; file tools handle UTF-8 text only. Nothing was changed.", "refused")
+    text = f"{path} is {what}; file tools handle UTF-8 text only. Nothing was changed."
+    return ToolError(text, "refused", "no UTF-8 text")
 
 
 MARK = BOM.decode()

@@ -8,7 +8,7 @@ composer below it visible: keys that are not for the dialog go there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,25 +17,22 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.widgets import Input, Static
 
-from tui_agent.core.types import Answer, ApprovalRequest, WriteBytes
-from tui_agent.permissions import Scope
+from tui_agent.core.types import ApprovalRequest, WriteBytes
 from tui_agent.review import Note
 from tui_agent.ui.approval_frame import Frame, Room
 from tui_agent.ui.approval_text import Around, footer, texts
 from tui_agent.ui.batch import Decisions
 from tui_agent.ui.field import Field
 from tui_agent.ui.late_modal import LateModal, Outside
+from tui_agent.ui.means import Means
 from tui_agent.ui.palette import Palette, keys_in
-from tui_agent.ui.question import Question
-from tui_agent.ui.sheet import Means, Sheet
-from tui_agent.ui.subject import may_approve
+from tui_agent.ui.question import ANSWERS, SCOPES, Question
+from tui_agent.ui.sheet import Sheet
 from tui_agent.ui.wrap_view import WrapView
 
 MIN_COLUMNS, MIN_ROWS = 36, 10
 """Below this size nothing can be approved: too little of it would be visible."""
 
-_ANSWERS: dict[str, Answer] = {"y": "yes", "Y": "yes", "n": "no", "s": "skip"}
-_SCOPES: dict[str, Scope] = {"y": "session", "f": "folder"}
 _OTHERS = {"greater_than_sign": 1, "less_than_sign": -1, "right_curly_bracket": 1, "left_curly_bracket": -1}
 
 
@@ -46,7 +43,7 @@ class ApprovalScreen(LateModal[Decisions]):
     dialog ends.
     """
 
-    ANSWER_KEYS = frozenset(_ANSWERS)
+    ANSWER_KEYS = frozenset(ANSWERS)
 
     def __init__(
         self,
@@ -59,8 +56,9 @@ class ApprovalScreen(LateModal[Decisions]):
         super().__init__(outside or Outside())
         if not requests:
             raise ValueError("nothing to ask")
-        self._means = means or Means()
-        self.question = Question(requests, self._means)
+        means = means or Means()
+        self._after = means.after
+        self.question = Question(requests, means)
         self._on_result = on_result
         self._frame = Frame(self.view)
         self._why = self._frame.field
@@ -99,7 +97,7 @@ class ApprovalScreen(LateModal[Decisions]):
     @property
     def footer(self) -> tuple[str, ...]:
         """What works now, for the status line."""
-        words = footer(self.sheet, self._why.asking, armed=self.armed, too_small=self.too_small)
+        words = footer(self.sheet, self._why.asking, self._room, armed=self.armed, too_small=self.too_small)
         return tuple(filter(None, map(self.outside.keys.say, words)))
 
     # -------------------------------------------------------------- showing
@@ -144,7 +142,7 @@ class ApprovalScreen(LateModal[Decisions]):
         """Write all texts and fit the view between them."""
         if self.over or not self.is_mounted:
             return
-        room = Room(*self.app.size, self._full)
+        room = self._room
         frame, free, asked = self._frame, self.outside.free_rows(room.tight), self.question.asked
         written = texts(self.sheet, self._around, room)
         self._cramped = not frame.fit(room, written, self.view, free=free)
@@ -157,17 +155,18 @@ class ApprovalScreen(LateModal[Decisions]):
             self.outside.footer(self._footer)
 
     @property
+    def _room(self) -> Room:
+        return Room(*self.app.size, self._full)
+
+    @property
     def _around(self) -> Around:
         """What the lines around the view depend on beside the sheet."""
         return Around(
-            after=self._means.after,
+            after=self._after,
             whole=self.question.totals.words,
             asking=self._why.asking,
             armed=self.armed,
             others=len(self.question.asked.open) > 1,
-            edits=self._means.edit is not None and self.sheet.editable is not None,
-            pages=self._means.page is not None,
-            rules=self.sheet.rules if self._means.keep is not None else (),
             keys=self.outside.keys,
         )
 
@@ -179,17 +178,18 @@ class ApprovalScreen(LateModal[Decisions]):
 
     def answers(self, key: str) -> bool:
         """The letters that decide; while a rule is shown, those that keep it. None where it is too small."""
-        return key in (_SCOPES if self.sheet.choosing else _ANSWERS) and not self.too_small
+        return key in (SCOPES if self.sheet.choosing else ANSWERS) and not self.too_small
 
     def takes(self, key: str) -> bool:
         """The other keys of this request."""
         if key == "escape":
             return True
         if self.sheet.choosing:
-            return key == "a" and len(self._around.rules) > 1
-        if key in {"a", "e", "o"}:
-            return {"a": bool(self._around.rules), "e": self._around.edits, "o": self._means.page is not None}[key]
-        return key in {"z", "f1"} or self.sheet.takes(key) or (key in _OTHERS and len(self.question.asked.requests) > 1)
+            return key == "a" and len(self.sheet.rules) > 1
+        if key == "a":
+            return bool(self.sheet.rules)
+        others = key in _OTHERS and len(self.question.asked.requests) > 1
+        return others or key in {"z", "f1"} or key in self.sheet.errands or self.sheet.takes(key)
 
     def command(self, key: str) -> None:
         """What a key does that is no answer."""
@@ -208,10 +208,8 @@ class ApprovalScreen(LateModal[Decisions]):
             self.app.push_screen(keys, lambda _: self.listen_when_painted())
         elif key == "z":
             self._full = not self._full
-        elif key == "e" and self._means.edit is not None:
-            self.run_worker(self._lend(sheet.edited(self._means.edit)), group="edit")
-        elif key == "o" and self._means.page is not None:
-            self.run_worker(self._lend(sheet.paged(self._means.page)), group="edit")
+        elif (errand := sheet.errands.get(key)) is not None:
+            self.run_worker(self._lend(errand()), group="edit")
         elif key == "r" and isinstance(sheet.fresh, WriteBytes):
             self._soon(self._show_instead(sheet.fresh))
         elif key == "m" and (about := sheet.about) is not None:
@@ -226,13 +224,13 @@ class ApprovalScreen(LateModal[Decisions]):
         self.arming.hide()
         self.run_worker(showing, group="show")
 
-    async def _lend(self, elsewhere: Coroutine[Any, Any, WriteBytes | None]) -> None:
-        """Let the person edit or read elsewhere; they come back to a dialog that is deaf again.
+    async def _lend(self, errand: Awaitable[WriteBytes | None]) -> None:
+        """Let the person do something elsewhere; they come back to a dialog that is deaf again.
 
         What they made of the text is a new request that has to be approved.
         """
         self.arming.hide()
-        effect = await elsewhere
+        effect = await errand
         if self.over:
             return
         if effect is not None:
@@ -243,34 +241,16 @@ class ApprovalScreen(LateModal[Decisions]):
     # -------------------------------------------------------------- answers
 
     async def answer(self, key: str) -> None:
-        """Yes if all was seen, or asked twice, with Y after a note; no and skip after their reason."""
-        sheet = self.sheet
-        if sheet.choosing and await sheet.is_current(self._means.fresh):
-            await self._keep_rule(_SCOPES[key])
-        elif sheet.choosing:
-            sheet.choosing = None
-            self.listen_when_painted()
-        elif _ANSWERS[key] != "yes":
-            self._why.open(_ANSWERS[key])
-        elif not may_approve(sheet.view):
-            return
-        elif not await sheet.is_current(self._means.fresh):
-            if sheet.fresh is None:  # it is as it was shown again: that is a yes to nothing yet
+        """A letter that decides counts when the question takes it."""
+        match await self.question.answer(key):
+            case "again":
                 self.arming.disturb(self.now)
-        elif sheet.view.seen < sheet.view.total and not sheet.again:
-            sheet.again = True
-            self.arming.disturb(self.now)
-        elif key == "Y":
-            self._why.open("yes")
-        else:
-            await self._decide("yes")
-
-    async def _keep_rule(self, scope: Scope) -> None:
-        """Keep the rule that is shown, and say yes to this request."""
-        if self._means.keep is not None and self.sheet.keep(self._means.keep, scope):
-            await self._decide("yes")
-        else:
-            self.listen_when_painted()
+            case "back":
+                self.listen_when_painted()
+            case "words":
+                self._why.open(ANSWERS[key])
+            case "decided":
+                await self._next()
 
     def leave_field(self) -> None:
         """Back from the field to the dialog."""
@@ -294,16 +274,16 @@ class ApprovalScreen(LateModal[Decisions]):
             self.sheet.note(replace(asking, text=text))
             self.listen_when_painted()
         else:
-            await self._decide(asking, text)
+            self.question.decide(asking, text)
+            await self._next()
         self._keep_written()
 
     def interrupt(self) -> None:
         """No and stop."""
         self._stop("key")
 
-    async def _decide(self, answer: Answer, reason: str = "") -> None:
-        """Record one answer and go on to the next request."""
-        self.question.decide(answer, reason)
+    async def _next(self) -> None:
+        """An answer counted: go on to the next request."""
         if self.question.asked.done:
             self._close()
         else:

@@ -23,6 +23,7 @@ from tui_agent.ui.wrap_view import WrapView
 
 _DIM = "dim"
 _WARNING = "$text-warning"
+_ALL_KEYS = "{dialog.help} all keys"
 _REASON_HINTS = ("Enter sends", "empty: without a reason", "Esc back")
 _ESCAPE = "bold reverse $text-warning"
 _WARNS = {
@@ -50,8 +51,8 @@ NARROW = 48
 class Around:
     """What the lines depend on beside the sheet.
 
-    `after` runs after applying, `whole` tells of all edits of the question. `asking` is what the field is open for; `armed`: keys count. `others`: more requests wait; `edits`: the text can be
-    edited first, `pages`: read in a pager; `rules` can be kept.
+    `after` runs after applying, `whole` tells of all edits of the question. `asking` is what the field is open for;
+    `armed`: keys count. `others`: more requests wait.
     """
 
     after: str = ""
@@ -59,9 +60,6 @@ class Around:
     asking: Answer | Note | None = None
     armed: bool = True
     others: bool = False
-    edits: bool = False
-    pages: bool = False
-    rules: tuple[AlwaysRule, ...] = ()
     keys: Keymap = USUAL
 
 
@@ -71,7 +69,7 @@ def texts(sheet: Sheet, around: Around, room: Room) -> dict[str, list[Content]]:
     if around.asking is not None:
         keys = field_lines(around.asking, width)
     elif sheet.choosing is not None:
-        keys = rule_lines(around, sheet.choosing, asked.yes, width)
+        keys = rule_lines(sheet.rules, sheet.choosing, around, asked.yes, width)
     else:
         keys = key_lines(sheet, around, width, room.key_rows)
     reasons = (request.caution, *request.policy.floors)
@@ -84,19 +82,21 @@ def texts(sheet: Sheet, around: Around, room: Room) -> dict[str, list[Content]]:
     }
 
 
-def footer(sheet: Sheet, asking: Answer | Note | None, *, armed: bool, too_small: bool) -> tuple[str, ...]:
-    """What works now, for the status line, by its actions."""
+def footer(sheet: Sheet, asking: Answer | Note | None, room: Room, *, armed: bool, too_small: bool) -> tuple[str, ...]:
+    """What works now, for the status line, by its actions; where there is little room, only where all keys are told."""
     if asking is not None:
         return ("Enter keeps the note", "Esc back") if isinstance(asking, Note) else _REASON_HINTS
     if too_small:
         return "too small to approve", "Esc no and stop"
     if not armed:
         return "wait…", "keys go to your text"
-    if sheet.fresh is not None:
-        return "the file changed meanwhile", "{dialog.no} {dialog.skip} work", "{dialog.yes} looks again"
     if sheet.choosing is not None:
         return "{dialog.yes} {dialog.folder} keep this rule", "Esc back"
-    return "{dialog.yes} {dialog.no} {dialog.skip} work now", "Enter does nothing here", "PgUp PgDn scroll"
+    if room.width < NARROW:
+        return (_ALL_KEYS,)
+    if sheet.fresh is not None:
+        return "the file changed meanwhile", "{dialog.no} {dialog.skip} work", "{dialog.yes} looks again", _ALL_KEYS
+    return "{dialog.yes} {dialog.no} {dialog.skip} work now", "Enter does nothing", _ALL_KEYS, "PgUp PgDn scroll"
 
 
 def one_line(text: str) -> Shown:
@@ -196,7 +196,7 @@ def stale_words(sheet: Sheet) -> str:
     """What of a file is not any more as it was shown."""
     changed, fresh, effect = "the file changed on disk since this was shown", sheet.fresh, sheet.request.effect
     if isinstance(fresh, str):
-        return f"{changed}: {fresh}"
+        return f"{changed}, and this change cannot be made on it: {fresh}"
     same = isinstance(fresh, WriteBytes) and isinstance(effect, WriteBytes) and fresh.base == effect.base
     return f"{changed}: not its text, but its permissions or its folder" if same else changed
 
@@ -243,13 +243,13 @@ def extra_keys(sheet: Sheet, around: Around, *, narrow: bool) -> list[tuple[str,
         keys.append(("PgDn", "more") if narrow else ("PgUp PgDn", "scroll"))
     if around.others:
         keys.append(("< >", "other"))
-    if around.rules:
+    if sheet.rules:
         keys.append(("a", "allow…"))
     if sheet.fresh is None:
         keys.append(("Y", f"{sheet.subject.yes} + note"))
     if sheet.about is not None:
         keys.append(("m", "note on line"))
-    if around.edits:
+    if "e" in sheet.errands:
         keys.append(("e", "edit first"))
     if diff is not None and diff.layout_words:
         keys.append(("v", "layout"))
@@ -257,20 +257,21 @@ def extra_keys(sheet: Sheet, around: Around, *, narrow: bool) -> list[tuple[str,
         keys.append(("z", "full"))
     if diff is not None and diff.folds:
         keys.append(("x", "unchanged"))
-    if around.pages and sheet.view.max_scroll_y and not narrow:
+    if "o" in sheet.errands and sheet.view.max_scroll_y and not narrow:
         keys.append(("o", "pager"))
     if diff is not None:
         keys.append(("w", "no wrap" if diff.looks.wraps else "wrap"))
     return keys
 
 
-def rule_lines(around: Around, chosen: AlwaysRule, yes: str, width: int) -> list[Content]:
+def rule_lines(
+    rules: tuple[AlwaysRule, ...], chosen: AlwaysRule, around: Around, yes: str, width: int
+) -> list[Content]:
     """The rules that can be kept, each with a command that it matches and one that it does not; the keys that keep one.
 
     Where there is little room only the chosen one is shown.
     """
     lines: list[Content] = []
-    rules = around.rules
     for rule in rules if width >= NARROW else (chosen,):
         mark = ("› " if rule == chosen else "  ") if len(rules) > 1 else ""
         style = "bold" if rule == chosen else ""

@@ -54,7 +54,7 @@ class Arming:
         return self._since + self.quiet - now
 
     def press(self, key: str, now: float, *, answer: bool = False, command: bool = False, text: bool = False) -> Route:
-        """Route one key: `answer` for a letter that decides, `command` for other bound keys, `text` if printable."""
+        """Route one key: `answer` for a letter that decides, `command` for other bound keys, `text` if it writes or erases."""
         if self._held is not None:
             same = key == self._held
             self.disturb(now)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from textual import events
@@ -16,6 +18,7 @@ from tui_agent.ui.approval import ask_on_screen
 from tui_agent.ui.composer import Composer
 from tui_agent.ui.field import Field
 from tui_agent.ui.late_modal import Outside
+from tui_agent.ui.numbers import elapsed
 from tui_agent.ui.reviewing import edit_first, open_pager
 from tui_agent.ui.rights import words
 
@@ -24,11 +27,18 @@ if TYPE_CHECKING:
 
 
 class Asking:
-    """The questions of one main screen; `hints` are what works in the dialog now, empty without one."""
+    """The questions of one main screen. `clock` is monotonic, in seconds."""
 
-    def __init__(self, main: MainScreen) -> None:
+    def __init__(self, main: MainScreen, clock: Callable[[], float] = monotonic) -> None:
         self._main = main
-        self.hints: tuple[str, ...] = ()
+        self.clock = clock
+        self._since = 0.0
+        self._hints: tuple[str, ...] = ()
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """How long the question has been there, then what works in it now; empty without one."""
+        return (f"waiting for you {elapsed(self.clock() - self._since)}", *self._hints) if self._hints else ()
 
     async def ask(self, batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
         """Put a batch of questions to the person."""
@@ -39,6 +49,7 @@ class Asking:
         if session is not None:
             known = {"fresh": session.workspace.fresh, "keep": self._keep, "allowed": session.workspace.allowed}
         self._mark(True)
+        self._since = self.clock()
         main.attention.call(f"[!] {main.header.folder} - {batch[0].summary}" if batch else "")
         try:
             return await ask_on_screen(
@@ -89,5 +100,5 @@ class Asking:
         )
 
     def _tell(self, hints: tuple[str, ...]) -> None:
-        self.hints = hints
+        self._hints = hints
         self._main.refresh_footer()

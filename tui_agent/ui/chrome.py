@@ -132,14 +132,15 @@ def footer_state(
     news: int = 0,
     keys: Keymap = USUAL,
 ) -> FooterState:
-    """What to tell at `now` (monotonic, seconds): what the next press does, else the dialog's keys, else what goes on.
+    """What to tell at `now` (monotonic, seconds): what the next press does, else the dialog's words, else what goes on.
 
     `asking`: a screen lies over the main one; `draft`: what is in the composer; `pane` has the
     focus, in the transcript with it the card of a failure; `keys` are the person's.
     """
     hints: tuple[str, ...] = ()
     if dialog:
-        phase, hints = "waiting for you", dialog
+        phase, *rest = dialog
+        hints = tuple(rest)
     elif talk is None:
         phase = "a question first" if asking else ""
     elif talk.retrying:

@@ -66,6 +66,8 @@ KEYS = {
     "super+v": "paste",
 }
 """Key to `TextArea` action. What is not here belongs to the app: Ctrl+X leads, Ctrl+Z suspends, PgUp scrolls."""
+ERASES = frozenset(key for key, action in KEYS.items() if action.startswith(("delete_", "kill_")))
+"""The keys that take something out of the text."""
 
 SELECTING_KEYS = {
     "shift+up": "cursor_up",

@@ -16,6 +16,7 @@ from textual import events
 from textual.timer import Timer
 
 from tui_agent.ui.arming import Arming
+from tui_agent.ui.composer import ERASES
 from tui_agent.ui.field import Field
 from tui_agent.ui.keymap import USUAL, Keymap
 from tui_agent.ui.modal import Modal
@@ -154,7 +155,7 @@ class LateModal(Modal[Result], Generic[Result]):
                 self.leave_field()
                 self.arming.disturb(self.now)
                 self._changed()
-            elif event.is_printable:  # on its way before the field had the focus: the field lets none out
+            else:  # on its way before the field had the focus: the field lets none out
                 self.field.feed_key(event)
         else:
             event.stop()
@@ -169,7 +170,7 @@ class LateModal(Modal[Result], Generic[Result]):
             self.now,
             answer=self.answers(key),
             command=self.takes(key),
-            text=event.is_printable,
+            text=event.is_printable or event.key in ERASES,  # what went to the text can be taken back there
         )
         self._held = event if route == "hold" else None
         if route == "settle" and held is not None:

@@ -19,6 +19,7 @@ from textual.widgets import Static
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.modes import AUTO
+from tui_agent.review import other_after
 from tui_agent.ui.actions import ACTIONS, BY_SLASH
 from tui_agent.ui.asking import Asking
 from tui_agent.ui.attention import Attention
@@ -148,6 +149,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
         """One event of the conversation."""
         self.transcript.feed(event)
         self.files.follow(event)
+        if other_after(event):
+            for review in (screen for screen in self.app.screen_stack if isinstance(screen, Review)):
+                review.look_again()
         if isinstance(event, ev.RunEnded) and self.working:
             self.attention.call(f"{self.header.folder} - {event.reason}")
 
@@ -163,9 +167,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             return
         happened = conversation.session.events
         changes = fold.changes(happened)
-        if self._side.show(changes, fold.plan(happened)):
-            for review in (screen for screen in self.app.screen_stack if isinstance(screen, Review)):
-                review.look_again()
+        self._side.show(changes, fold.plan(happened))
         self.desk.queue.items, self.desk.queue.soon = tuple(conversation.queue), conversation.soon
         self.show_header(header_of(self.header, conversation, len(changes)))
         self._header.set_class(conversation.session.mode is AUTO, "-auto")

@@ -38,6 +38,13 @@ def seconds(duration: float) -> str:
     return f"{duration:.1f}s" if duration < 60 else f"{duration // 60:.0f}m {duration % 60:02.0f}s"
 
 
+def elapsed(duration: float) -> str:
+    """How long something has gone on, second by second: 0:12, 12:00, 1:02:03."""
+    minutes, left = divmod(int(duration), 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours}:{rest:02}:{left:02}" if hours else f"{minutes}:{left:02}"
+
+
 def size(count: int | None) -> str:
     """A window: 32k, 200k, 1M; "?" when nobody said."""
     if count is None:

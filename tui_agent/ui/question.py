@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 from tui_agent.core.diff import same_hunks
 from tui_agent.core.types import Answer, ApprovalRequest, WriteBytes
+from tui_agent.permissions import Scope
 from tui_agent.ui.batch import Batch
-from tui_agent.ui.sheet import Means, Sheet
+from tui_agent.ui.means import Means
+from tui_agent.ui.sheet import Sheet
+from tui_agent.ui.subject import may_approve
 from tui_agent.ui.totals import Totals
 from tui_agent.ui.wrap_view import WrapView
+
+ANSWERS: Mapping[str, Answer] = {"y": "yes", "Y": "yes", "n": "no", "s": "skip"}
+"""The letters that decide."""
+SCOPES: Mapping[str, Scope] = {"y": "session", "f": "folder"}
+"""The letters that keep the rule that is shown."""
+
+Heard: TypeAlias = Literal["nothing", "again", "back", "words", "decided"]
+"""What became of a letter: nothing; it has to be pressed again; the question is shown anew; it wants words; it counted."""
 
 
 class Question:
@@ -18,7 +31,7 @@ class Question:
     def __init__(self, requests: tuple[ApprovalRequest, ...], means: Means) -> None:
         self.asked = Batch(requests)
         self.totals = Totals(requests)
-        self._looks, self._allowed = means.looks, means.allowed
+        self._means = means
         self._sheets: dict[str, Sheet] = {}
 
     @property
@@ -26,7 +39,7 @@ class Question:
         """The sheet of the request that is being asked."""
         request = self.asked.request
         if request.id not in self._sheets:
-            self._sheets[request.id] = Sheet(request, self._looks)
+            self._sheets[request.id] = Sheet(request, self._means)
         return self._sheets[request.id]
 
     @property
@@ -65,7 +78,31 @@ class Question:
                 sheet.said = f"of what you left out, {lost} hunk{'s' * (lost != 1)} cannot be found again: choose anew"
         return old.view
 
-    def decide(self, answer: Answer, reason: str) -> None:
+    async def answer(self, key: str) -> Heard:
+        """Take a letter for the present request: yes when all was seen, or asked twice, of a file that is as it was shown.
+
+        While a rule is shown, the letter says where it is kept, and yes to this request.
+        """
+        sheet = self.sheet
+        if sheet.choosing is not None:
+            if not await sheet.is_current() or not sheet.keep_rule(SCOPES[key]):
+                sheet.choosing = None
+                return "back"
+        elif ANSWERS[key] != "yes":
+            return "words"
+        elif not may_approve(sheet.view):
+            return "nothing"
+        elif not await sheet.is_current():
+            return "again" if sheet.fresh is None else "nothing"  # as it was shown again: a yes to nothing yet
+        elif sheet.view.seen < sheet.view.total and not sheet.again:
+            sheet.again = True
+            return "again"
+        elif key == "Y":
+            return "words"
+        self.decide("yes")
+        return "decided"
+
+    def decide(self, answer: Answer, reason: str = "") -> None:
         """Answer the present request with what was written and chosen on its sheet.
 
         What a rule allows by now is not asked any more, unless the person did something about it already.
@@ -75,7 +112,7 @@ class Question:
         allowed = {
             request.id: rule
             for request, now in others
-            if request is now and not self._touched(now) and (rule := self._allowed(now))
+            if request is now and not self._touched(now) and (rule := self._means.allowed(now))
         }
         chosen = sheet.diff.chosen if sheet.diff is not None else None
         asked.decide(answer, sheet.words(reason), chosen, allowed)

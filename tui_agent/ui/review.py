@@ -19,11 +19,9 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from tui_agent.core.diff import FileDiff, unified
-from tui_agent.core.display import plain
-from tui_agent.core.types import Outcome
 from tui_agent.review import Base, Entry, Notes
 from tui_agent.ui import review_text
-from tui_agent.ui.deeds import Deed, to_apply, to_revert
+from tui_agent.ui.deeds import Act, Deed, Deeds, to_apply, to_revert
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.editor import EditorError
 from tui_agent.ui.found_files import FoundFiles
@@ -76,8 +74,8 @@ class World:
     """
 
     files: Callable[[Base], AsyncIterator[Entry]]
-    revert: Callable[[Entry, frozenset[int] | None], Awaitable[Outcome]]
-    apply: Callable[[Entry, frozenset[int] | None], Awaitable[Outcome]]
+    revert: Act
+    apply: Act
     open_at: Callable[[str, int], None]
     busy: Callable[[], bool] = lambda: False
     looks: Looks = field(default_factory=Looks)
@@ -106,8 +104,7 @@ class Review(Modal[str]):
         self._world = world
         self._base: Base = "session"
         self._files = FoundFiles()
-        self._deed: Deed | None = None
-        self._said = ""
+        self._deeds = Deeds(world.busy)
         self._zoomed = False
         self._later: Timer | None = None
         self._body = Body(world.looks)
@@ -149,7 +146,7 @@ class Review(Modal[str]):
         return self._note.notes
 
     def _find(self) -> None:
-        self._deed = None
+        self._deeds.asked = None
         if self._later is not None:
             self._later.stop()
             self._later = None
@@ -170,7 +167,7 @@ class Review(Modal[str]):
                     self._draw()
 
     async def _show(self) -> None:
-        self._deed = None
+        self._deeds.asked = None
         await self._body.show(self.entry)
         self._body.mark(self.notes)
         self._draw()
@@ -209,25 +206,23 @@ class Review(Modal[str]):
         """What stands in the place of the keys: how to leave the note, what a second press does, why a key did nothing."""
         if self._note.about is not None:
             return review_text.NOTING
-        return self._said if self._deed is None else self._deed.words(self._world.keys)
+        return self._deeds.words(self._world.keys)
 
     def _say(self, words: str) -> None:
         """A word about the last key, until the next one: where the keys stand, so that it covers nothing."""
-        self._said = plain(words)
+        self._deeds.say(words)
         self._draw()
 
     def on_key(self, event: events.Key) -> None:
         """Scroll; any key takes the last word away, and any but the same one again a question back."""
         if self._note.about is not None:
             return
-        if self._said:
-            self._say("")
-        if self._deed is not None and self._world.keys.meant("review", event.key) != self._deed.key:
-            self._deed = None
+        asked = self._deeds.asked is not None
+        if self._deeds.press(self._world.keys.meant("review", event.key)):
             self._draw()
-            if event.key == "escape":
-                event.prevent_default()
-                event.stop()
+        if asked and event.key == "escape":  # it only takes the question back
+            event.prevent_default()
+            event.stop()
         if event.key in self._SCROLLS and self.view is not None:
             event.stop()
             self._SCROLLS[event.key](self.view, animate=False)
@@ -320,27 +315,16 @@ class Review(Modal[str]):
     async def action_revert(self, whole: bool) -> None:
         """Take back the marked hunks, else the one at the cursor, else the one at the top; at the second press."""
         deed = to_revert(self.entry, self.view, self._base, self._files.at, whole=whole)
-        await self._twice(deed, self._world.revert)
+        await self._do(deed, self._world.revert)
 
     async def action_apply(self) -> None:
         """Apply a proposal after all, without the hunks that are left out; at the second press."""
-        await self._twice(to_apply(self.entry, self.view, self._files.at), self._world.apply)
+        await self._do(to_apply(self.entry, self.view, self._files.at), self._world.apply)
 
-    async def _twice(self, deed: Deed | str, act: Callable[[Entry, frozenset[int] | None], Awaitable[Outcome]]) -> None:
-        """Ask at the first press, act at the second."""
-        entry = self.entry
-        if isinstance(deed, str) or entry is None:
-            self._say(str(deed))
-        elif self._world.busy():
-            self._say("A turn is running. Stop it first.")
-        elif self._deed != deed:
-            self._deed = deed
-            self._draw()
-        else:
-            outcome = await act(entry, deed.hunks)
-            if outcome.status != "applied":
-                self._say(outcome.text)
+    async def _do(self, deed: Deed | str, act: Act) -> None:
+        if await self._deeds.do(deed, self.entry, act):
             self._find()
+        self._draw()
 
     # -------------------------------------------------------------- notes and editor
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 
 from tui_agent.core.display import plain
 from tui_agent.core.patterns import AlwaysRule, always_rules
@@ -13,7 +13,7 @@ from tui_agent.permissions import Scope
 from tui_agent.review import Entry, Note, Notes
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.editor import EditorError
-from tui_agent.ui.looks import Looks
+from tui_agent.ui.means import Edit, Errand, Means, Page
 from tui_agent.ui.noting import note_at
 from tui_agent.ui.subject import body, may_approve, subject
 from tui_agent.ui.wrap_view import WrapView
@@ -29,40 +29,6 @@ _SCROLLS = {
 _HUNKS = {"right_square_bracket": 1, "left_square_bracket": -1}
 _LINES = {"down": 1, "up": -1}
 
-Fresh: TypeAlias = Callable[[ApprovalRequest], Awaitable[WriteBytes | str | None]]
-"""The change of a request on the file as it is now, or why there is none; None while the file is as it was shown."""
-
-Edit: TypeAlias = Callable[[str, bytes], Awaitable[bytes]]
-"""Lets the person edit the text of a path in an editor; raises `EditorError` when nothing comes of it."""
-
-Page: TypeAlias = Callable[[WrapView], Awaitable[None]]
-"""Shows all of a view in the person's pager; raises `EditorError` when it cannot."""
-
-Keep: TypeAlias = Callable[[AlwaysRule, Scope], None]
-"""Keeps a rule; raises `AgentError` when that is not possible."""
-
-
-async def _as_shown(_: ApprovalRequest) -> None:
-    """Nobody looks whether files changed meanwhile."""
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What can be done with a question beside answering it; what is None cannot.
-
-    `after` names what runs after applying, `looks` how diffs look. `edit` opens an editor, `page` a pager, `fresh` looks
-    whether a file still is as it was shown, `keep` keeps a rule; `allowed` is the rule by which a request needs no answer
-    now, "" when it does.
-    """
-
-    after: str = ""
-    looks: Looks = field(default_factory=Looks)
-    edit: Edit | None = None
-    page: Page | None = None
-    fresh: Fresh = _as_shown
-    keep: Keep | None = None
-    allowed: Callable[[ApprovalRequest], str] = lambda _: ""
-
 
 class Sheet:
     """A request on the screen. `again`: the first `y` with unseen lines was pressed. `said` is a word about the last key.
@@ -71,17 +37,17 @@ class Sheet:
     `choosing` is the rule that would be kept, while `rules` are being shown.
     """
 
-    def __init__(self, request: ApprovalRequest, looks: Looks) -> None:
-        """Show `request`."""
+    def __init__(self, request: ApprovalRequest, means: Means) -> None:
+        """Show `request`; `means` is what can be done with it."""
         self.request = request
-        self.view = body(request.effect, looks)
+        self.view = body(request.effect, means.looks)
         self.subject = subject(request.effect)
         self.again = False
         self.said = ""
         self.notes = Notes()
         self.fresh: WriteBytes | str | None = None
         self.choosing: AlwaysRule | None = None
-        self._looks = looks
+        self._means = means
         self._rules = always_rules(request.policy)
 
     @property
@@ -94,14 +60,14 @@ class Sheet:
         """Whether `y` means yes: enough was seen, something is taken, and the file was as it is shown at the last look."""
         return self.fresh is None and may_approve(self.view)
 
-    async def is_current(self, look: Fresh) -> bool:
+    async def is_current(self) -> bool:
         """Look whether the file is as it was shown, and whether it was already at the last look.
 
         What was built on another edit of the question is not on disk.
         """
         before, self.said = self.fresh, ""
         if isinstance(self.request.effect, WriteBytes) and not self.request.depends_on:
-            self.fresh = await look(self.request)
+            self.fresh = await self._means.fresh(self.request)
         if before is not None and self.fresh is None:
             self.said = "the file is as it was shown again"
         return before is None and self.fresh is None
@@ -110,7 +76,8 @@ class Sheet:
     def rules(self) -> tuple[AlwaysRule, ...]:
         """The rules that may be kept, the narrowest first: none for what was escaped, or not seen wholly."""
         odd = self.view.warns - self.subject.expected
-        return () if odd or not self.may_approve or self.view.seen < self.view.total else self._rules
+        seen = self.may_approve and self.view.seen == self.view.total
+        return self._rules if seen and not odd and self._means.keep is not None else ()
 
     def choose_rule(self) -> None:
         """Show the rules with the narrowest as the one to keep, or with the next one."""
@@ -119,12 +86,16 @@ class Sheet:
         self.choosing = rules[at % len(rules)] if rules else None
 
     @property
-    def editable(self) -> tuple[str, bytes] | None:
-        """Path and text of what can be edited first."""
-        effect = self.request.effect
-        if not isinstance(effect, WriteBytes) or effect.new is None or b"\0" in effect.new:
-            return None
-        return effect.path, effect.new
+    def errands(self) -> Mapping[str, Errand]:
+        """What the person can do with it in a program of their own, by its key: edit the text first, read all of it."""
+        found: dict[str, Errand] = {}
+        means, effect, diff = self._means, self.request.effect, self.diff
+        is_text = diff is not None and not diff.binary
+        if means.edit is not None and is_text and isinstance(effect, WriteBytes) and effect.new is not None:
+            found["e"] = partial(self._edited, means.edit, effect, effect.new)
+        if means.page is not None:
+            found["o"] = partial(self._paged, means.page)
+        return found
 
     @property
     def about(self) -> Note | None:
@@ -132,21 +103,17 @@ class Sheet:
         effect, view = self.request.effect, self.diff
         return note_at(view, effect.path) if view is not None and isinstance(effect, WriteBytes) else None
 
-    async def edited(self, edit: Edit) -> WriteBytes | None:
+    async def _edited(self, edit: Edit, effect: WriteBytes, text: bytes) -> WriteBytes | None:
         """What the person makes of the text in their editor, None when nothing came of it."""
-        effect = self.request.effect
-        if self.editable is None or not isinstance(effect, WriteBytes):
-            return None
-        path, text = self.editable
         try:
-            new = await edit(path, text)
+            new = await edit(effect.path, text)
         except EditorError as error:
             self.said = plain(str(error))
             return None
         self.said = "the text was not changed" if new == text else ""
         return replace(effect, new=new) if new != text else None
 
-    async def paged(self, page: Page) -> None:
+    async def _paged(self, page: Page) -> None:
         """Let the person read all of it in their pager. Nothing counts as seen by that: nobody knows how far they read."""
         self.said = ""
         try:
@@ -154,13 +121,13 @@ class Sheet:
         except EditorError as error:
             self.said = plain(str(error))
 
-    def keep(self, keep: Keep, scope: Scope) -> bool:
+    def keep_rule(self, scope: Scope) -> bool:
         """Keep the chosen rule; False when that was not possible."""
         rule, self.choosing = self.choosing, None
-        if rule is None:
+        if rule is None or self._means.keep is None:
             return False
         try:
-            keep(rule, scope)
+            self._means.keep(rule, scope)
         except AgentError as error:
             self.said = plain(str(error))
             return False
@@ -216,6 +183,6 @@ class Sheet:
             view.toggle()
             self.again = False
         elif view is not None:
-            self._looks.press(key)
+            self._means.looks.press(key)
             view.lay_out()
             view.redraw()

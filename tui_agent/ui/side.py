@@ -96,14 +96,12 @@ class SidePane(Vertical):
         yield Static(Text("FILES", "bold"), markup=False)
         yield self.files
 
-    def show(self, changes: Mapping[str, Change], plan: tuple[tuple[str, str], ...]) -> bool:
-        """Bring changes, plan and the marks in the tree up to date; whether the changes are other ones."""
+    def show(self, changes: Mapping[str, Change], plan: tuple[tuple[str, str], ...]) -> None:
+        """Bring changes, plan and the marks in the tree up to date."""
         self._plan.items = plan
-        other = changes != self._changes.changes
-        if other:  # called with every word about the session; there may be many marks
+        if changes != self._changes.changes:  # called with every word about the session; there may be many marks
             self._changes.changes = changes
             self.files.mark_changed(marks(self._of_git, changes))
-        return other
 
     def show_git(self, differing: Mapping[str, str]) -> None:
         """Mark what git says of the files, too: a letter for each that is not as in the newest commit."""

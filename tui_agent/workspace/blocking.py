@@ -37,7 +37,7 @@ async def off_loop(work: Callable[[], T], stopped: Event | None = None) -> T | O
         await ended(task)
         raise
     except ToolError as error:
-        return Outcome(error.status, str(error), note="malformed" if error.invalid else "", invalid=error.invalid)
+        return Outcome(error.status, str(error), note=error.note, invalid=error.invalid)
     except OSError as error:
         named = f" ({error.filename})" if isinstance(error.filename, str) else ""
         return Outcome("error", f"failed: {reason(error)}{named}")

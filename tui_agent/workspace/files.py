@@ -227,7 +227,8 @@ class Disk:
         except FileNotFoundError:
             if base is None:
                 return None
-            raise ToolError(f"not applied: {place.path} no longer exists; it was there when this was shown") from None
+            text = f"not applied: {place.path} no longer exists; it was there when this was shown"
+            raise ToolError(text, note="gone meanwhile") from None
         try:
             info = os.fstat(fd)
             same = base is not None and stat.S_ISREG(info.st_mode) and info.st_size == len(base)
@@ -347,13 +348,15 @@ def stale(place: Place, *, appeared: bool = False) -> ToolError:
         f"not applied: {place.path} {what} since this was shown, so its content has changed on disk. "
         "Read it again and send the change anew.",
         "refused",
+        f"{what} meanwhile",
     )
 
 
 def check_writable(place: Place, info: os.stat_result) -> None:
     """Refuse a file without any write bit: replacing it would step over the person's protection, also for root."""
     if not info.st_mode & 0o222:
-        raise ToolError(f"{place.named} is read-only (mode {stat.S_IMODE(info.st_mode):o}); ask the user", "refused")
+        mode = f"{stat.S_IMODE(info.st_mode):o}"
+        raise ToolError(f"{place.named} is read-only (mode {mode}); ask the user", "refused", f"read-only, mode {mode}")
 
 
 def _unreadable(place: Place, error: OSError) -> ToolError:

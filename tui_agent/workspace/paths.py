@@ -21,10 +21,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.core.types import OutcomeStatus
 from tui_agent.tools import names
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.registry import EXAMPLE_PATH
 
+OTHER_FILE = "its path leads to another file now"
 _MAX_LINKS = 40
 _SYSTEM = frozenset({"proc", "dev", "sys"})  # their links lead to this process, its terminal, its memory
 _IN_REPOSITORY = ("HEAD", "commondir", "config", "objects", "refs")
@@ -103,7 +105,8 @@ class Anchor:
         """The place that was approved, if it still is the same place and no new reason to ask has come up."""
         place = self.resolve(path or ".")
         if place.path != path or (floors is not None and set(place.floors) - set(floors)):
-            raise ToolError(f"not done: {path} has changed since this was shown and is another file now", "refused")
+            text = f"not done: {path} has changed since this was shown and is another file now"
+            raise ToolError(text, "refused", OTHER_FILE)
         return place
 
     @contextlib.contextmanager
@@ -116,7 +119,7 @@ class Anchor:
             try:
                 info = os.fstat(fd)
                 if not stat.S_ISREG(info.st_mode):
-                    raise ToolError(_not_regular(place.named, info), "refused")
+                    raise ToolError(_not_regular(place.named, info), "refused", "no regular file")
                 yield fd, info
             finally:
                 os.close(fd)
@@ -238,9 +241,8 @@ class Anchor:
 
 
 def _outside(raw: str) -> ToolError:
-    return ToolError(
-        f"{raw} leads outside the workspace, which is not allowed. Use a path relative to the workspace.", "refused"
-    )
+    text = f"{raw} leads outside the workspace, which is not allowed. Use a path relative to the workspace."
+    return ToolError(text, "refused", "its path leads out of the folder now")
 
 
 def _floors(parts: tuple[str, ...], asked: tuple[str, ...], info: os.stat_result | None) -> tuple[str, ...]:
@@ -280,7 +282,8 @@ _KINDS = (
 def not_regular(place: Place) -> ToolError:
     """The refusal for a place that holds something else than a regular file."""
     assert place.info is not None
-    return ToolError(_not_regular(place.named, place.info), "error" if place.is_folder else "refused")
+    status: OutcomeStatus = "error" if place.is_folder else "refused"
+    return ToolError(_not_regular(place.named, place.info), status, "no regular file")
 
 
 def reason(error: OSError) -> str:

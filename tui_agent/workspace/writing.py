@@ -23,12 +23,22 @@ from tui_agent.core.types import (
 )
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.files import Edit, edit
+from tui_agent.tools.registry import partly
 from tui_agent.workspace.blocking import off_loop
 from tui_agent.workspace.files import Disk, check_writable, sha256
 from tui_agent.workspace.memory import Memory
-from tui_agent.workspace.paths import Place, reason
+from tui_agent.workspace.paths import OTHER_FILE, Place, reason
 
 Journal: TypeAlias = Callable[[ev.Begun | ev.NotDone], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """That only a part of a change is made: what the model is `told`, a `note` for the eye, and the `summary` of that part."""
+
+    told: str = ""
+    note: str = ""
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,7 @@ class Change:
     new: bytes | None
     receipt: Receipt
     notes: tuple[str, ...] = ()
+    part: Part = Part()
     whole: bool = False
     mode: int | None = None
     locked: bool = False
@@ -93,7 +104,8 @@ class Writing:
         place = self.writable(effect.path, request.policy.floors)
         named = (request.call.arguments or {}).get("path")
         if isinstance(named, str) and self.disk.anchor.resolve(named).path != place.path:
-            raise ToolError(f"not done: {named} leads to another file now than when this was shown", "refused")
+            text = f"not done: {named} leads to another file now than when this was shown"
+            raise ToolError(text, "refused", OTHER_FILE)
         return place
 
     def _approved(
@@ -106,19 +118,17 @@ class Writing:
                 f"not applied: since this was shown {place.path} has got other permissions or stands in another folder. "
                 "Read it again and send the change anew.",
                 "refused",
+                "other permissions or another folder by now",
             )
         try:
-            new, left_out = written(effect, decision.chosen), _left_out(effect, decision)
+            new, part = written(effect, decision.chosen), _part(request, effect, decision)
         except ValueError as error:
             raise ToolError(f"not applied: {error}", "refused") from error
         if new == effect.base:
             raise ToolError(rejected(request, Decision(request.id, "no")), "refused")
-        whole = request.call.name in {"write_file", "propose_edit"} and not left_out
-        note = f"left out by the user: {left_out}; read the file again before you change it" if left_out else ""
-        full = effect.new if left_out else proposed
-        return self.change(
-            request.call, place, effect.base, new, by=decision.by, whole=whole, notes=(note,), proposed=full
-        )
+        whole = request.call.name in {"write_file", "propose_edit"} and not part.told
+        full = effect.new if part.told else proposed
+        return self.change(request.call, place, effect.base, new, by=decision.by, whole=whole, part=part, proposed=full)
 
     def change(
         self,
@@ -129,7 +139,7 @@ class Writing:
         *,
         by: str,
         whole: bool = False,
-        notes: tuple[str, ...] = (),
+        part: Part = Part(),
         mode: int | None = None,
         proposed: bytes | None = None,
     ) -> Change:
@@ -153,8 +163,8 @@ class Writing:
             new_mode=mode,
             proposed=parked,
         )
-        said = (*filter(None, notes), *(f"no undo: {why}" for why in copies if why))
-        return Change(place, base, new, receipt, said, whole, mode)
+        notes = tuple(f"no undo: {why}" for why in copies if why)
+        return Change(place, base, new, receipt, notes, part, whole, mode)
 
     def _make(self, change: Change) -> Outcome:
         """Put the bytes in place; `ToolError` when the world refuses, and then nothing has changed."""
@@ -176,8 +186,9 @@ class Writing:
             text = f"{place.path} was written ({counts}), but the disk did not confirm it: {saved.doubt}"
             return Outcome("error", text, receipt, sight=sight)
         verb = "created" if base is None else "deleted" if new is None else "changed"
-        text = f"applied: {verb} {place.path} ({counts})" + "".join(f"; {note}" for note in notes)
-        return Outcome("applied", text, receipt, "; ".join(notes), sight=sight)
+        told, seen = (tuple(filter(None, (first, *notes))) for first in (change.part.told, change.part.note))
+        text = "; ".join((f"applied: {verb} {place.path} ({counts})", *told))
+        return Outcome("applied", text, receipt, "; ".join(seen), sight=sight, summary=change.part.summary)
 
     async def apply_parked(self, request: ApprovalRequest, chosen: frozenset[int] | None) -> Outcome:
         """Carry out a request that was skipped, on the file as it is now."""
@@ -220,9 +231,9 @@ class Writing:
         return found[0]
 
     async def fresh(self, request: ApprovalRequest) -> WriteBytes | str | None:
-        """The change of a request on the present bytes of its file, or why there is none; None when nothing changed."""
+        """The change of a request on the present bytes of its file, or in a few words why there is none; None when nothing changed."""
         found = await off_loop(lambda: self._fresh(request))
-        return found.text if isinstance(found, Outcome) else found
+        return (found.note or found.text) if isinstance(found, Outcome) else found
 
     def _fresh(self, request: ApprovalRequest) -> WriteBytes | None:
         effect = request.effect
@@ -249,14 +260,20 @@ def _moved(effect: WriteBytes, now: bytes, chosen: frozenset[int] | None) -> Wri
     return WriteBytes(effect.path, now, edit(effect.path, now, edits))
 
 
-def _left_out(effect: WriteBytes, decision: Decision) -> str:
-    """The numbers of the hunks that were not chosen, with their lines."""
-    if decision.chosen is None:
-        return ""
-    out = [hunk for hunk in diff(effect.base, effect.new).hunks if hunk.number not in decision.chosen]
+def _part(request: ApprovalRequest, effect: WriteBytes, decision: Decision) -> Part:
+    """Which hunks were not chosen, with their lines, and what the chosen ones are together."""
+    hunks = diff(effect.base, effect.new).hunks if decision.chosen is not None else ()
+    out = [hunk for hunk in hunks if hunk.number not in (decision.chosen or ())]
+    if not out:
+        return Part()
     # an empty file that comes or goes is a hunk without changes
     starts = [hunk.changes[0].old.start if hunk.changes else 0 for hunk in out]
-    return ", ".join(f"hunk {hunk.number} at line {start + 1}" for hunk, start in zip(out, starts, strict=True))
+    named = ", ".join(f"hunk {hunk.number} at line {start + 1}" for hunk, start in zip(out, starts, strict=True))
+    return Part(
+        f"left out by the user: {named}; read the file again before you change it",
+        f"{len(hunks) - len(out)} of {len(hunks)} hunks",
+        partly(request.summary, replace(effect, new=written(effect, decision.chosen))),
+    )
 
 
 def _lines(data: bytes) -> list[str]:

@@ -1,0 +1,75 @@
+"""Notes on lines in the review pane: written, marked when their line is gone, and given back as one message."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.ui.pane import FILES, NEW, NEXT, NEXT_FILE, PREVIOUS, pane
+from tui_agent.review import Entry
+from tui_agent.ui.review import Review
+
+
+async def test_notes_come_back_as_one_message():
+    async with pane() as d:
+        await d.key(NEXT, "m")
+        assert "note on line 31" in d.text
+        await d.key(*"why?", "enter")
+        assert "notes 1" in d.text
+        assert d.kept[-1] == "Notes on your changes:\n\nsrc/a.py:31 (a line that you removed)\n> line 30\nwhy?"
+        await d.key(NEXT_FILE, "down", "m", *"ok", "enter", "escape")
+        assert d.result == (
+            "Notes on your changes:\n\nsrc/a.py:31 (a line that you removed)\n> line 30\nwhy?\n\nb.txt:1\n> x\nok"
+        )
+
+
+async def test_a_note_side_by_side_is_about_the_new_line():
+    async with pane(size=(160, 30)) as d:
+        assert "side by side" in d.text
+        await d.key(PREVIOUS, "m", *"10", "enter", "escape")
+        assert "src/a.py:11\n> ten\n10" in d.result
+
+
+async def test_escape_drops_a_note_and_then_leaves():
+    async with pane() as d:
+        await d.key("down", "down", "m", "x", "escape")
+        assert isinstance(d.app.screen, Review)
+        await d.key("escape")
+        assert d.result == ""
+
+
+async def test_a_note_without_a_cursor_is_about_the_first_change_in_sight():
+    async with pane(size=(120, 14)) as d:
+        await d.key("m", *"uuAA", "enter")
+        (note,) = d.app.screen.notes.items
+        assert (note.quote, note.text) == ("line 10", "uuAA")
+        assert d.reverted == d.applied == []
+        await d.key("pagedown", "m", "x", "enter")
+        assert d.app.screen.notes.items[1].line > 20
+
+
+@pytest.mark.parametrize("entry", [FILES[2], Entry("bin", b"\0a", b"\0b")])
+async def test_where_no_note_can_be_written_it_is_said(entry):
+    async with pane((entry,)) as d:
+        await d.key("m")
+        assert d.app.screen.focused is None
+        assert " note about" in d.text or "A note is about a line of a change that was applied." in d.text
+
+
+@pytest.mark.parametrize("now", [b"x", None, NEW.replace(b"ten", b"TEN")], ids=["other", "gone", "that line"])
+async def test_a_note_whose_line_changed_under_the_open_pane_is_marked(now):
+    async with pane() as d:
+        await d.key(NEXT, PREVIOUS, "down", "m", "o", "enter")
+        line = d.app.screen.notes.items[0]
+        assert line.quote == "ten"
+        d.disk["src/a.py"] = now
+        await d.key("escape")
+        assert f"src/a.py:{line.line} (outdated: the line has changed since)\n> ten" in d.result
+
+
+async def test_a_note_whose_line_stands_is_not_marked():
+    async with pane() as d:
+        await d.key(NEXT, NEXT, "down", "m", "o", "enter")
+        assert d.app.screen.notes.items[0].quote == "fifty"
+        d.disk["src/a.py"] = NEW.replace(b"ten", b"TEN")
+        await d.key("escape")
+        assert "outdated" not in d.result
