@@ -48,6 +48,14 @@ def test_a_file_saved_while_it_is_shown_is_kept_and_its_new_change_is_asked(home
         assert len({event["digest"] for event in home.log() if event["type"] == "asked"}) == 2
 
 
+def test_how_long_it_waits_is_told_while_nobody_presses_a_key(home: Home) -> None:
+    changes(home)
+    with Terminal(home) as t:
+        t.ready().task()
+        t.wait_for("waiting for you 0:01", seconds=30)
+        t.wait_for("waiting for you 0:03", seconds=30)
+
+
 def test_focus_and_clicks_answer_nothing(home: Home) -> None:
     changes(home)
     with Terminal(home) as t:

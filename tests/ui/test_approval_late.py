@@ -45,7 +45,7 @@ async def test_it_says_wait_while_it_is_deaf():
         assert "y apply" in d.text
         assert d.footers == [
             ("wait…", "keys go to your text"),
-            ("y n s work now", "Enter does nothing", "F1 all keys", "PgUp PgDn scroll"),
+            ("y n s work now", "F1 all keys", "Enter does nothing", "PgUp PgDn scroll"),
         ]
 
 

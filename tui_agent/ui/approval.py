@@ -204,7 +204,7 @@ class ApprovalScreen(LateModal[Decisions]):
             self.listen_when_painted()
         elif key == "f1":
             self.arming.hide()
-            keys = Palette(keys_in("dialog", self.outside.keys), title="Keys of a question")
+            keys = Palette(keys_in("dialog", self.outside.keys), title="Keys of a question", verb="close")
             self.app.push_screen(keys, lambda _: self.listen_when_painted())
         elif key == "z":
             self._full = not self._full

@@ -24,7 +24,6 @@ from tui_agent.ui.wrap_view import WrapView
 _DIM = "dim"
 _WARNING = "$text-warning"
 _ALL_KEYS = "{dialog.help} all keys"
-_REASON_HINTS = ("Enter sends", "empty: without a reason", "Esc back")
 _ESCAPE = "bold reverse $text-warning"
 _WARNS = {
     "bidi": "text that changes direction",
@@ -43,6 +42,8 @@ _WARNS = {
     "whitespace-only": "only white space differs",
 }
 
+SHORT = 68
+"""Below this many columns the status line has room for one hint."""
 NARROW = 48
 """Below this many cells only what cannot be done without is written."""
 
@@ -85,18 +86,20 @@ def texts(sheet: Sheet, around: Around, room: Room) -> dict[str, list[Content]]:
 def footer(sheet: Sheet, asking: Answer | Note | None, room: Room, *, armed: bool, too_small: bool) -> tuple[str, ...]:
     """What works now, for the status line, by its actions; where there is little room, only where all keys are told."""
     if asking is not None:
-        return ("Enter keeps the note", "Esc back") if isinstance(asking, Note) else _REASON_HINTS
+        if isinstance(asking, Note):
+            return "Enter keeps the note", "Esc back"
+        return "Enter sends", f"empty: without a {'note' if asking == 'yes' else 'reason'}", "Esc back"
     if too_small:
         return "too small to approve", "Esc no and stop"
     if not armed:
         return "wait…", "keys go to your text"
     if sheet.choosing is not None:
         return "{dialog.yes} {dialog.folder} keep this rule", "Esc back"
-    if room.width < NARROW:
+    if room.columns < SHORT:
         return (_ALL_KEYS,)
     if sheet.fresh is not None:
-        return "the file changed meanwhile", "{dialog.no} {dialog.skip} work", "{dialog.yes} looks again", _ALL_KEYS
-    return "{dialog.yes} {dialog.no} {dialog.skip} work now", "Enter does nothing", _ALL_KEYS, "PgUp PgDn scroll"
+        return "the file changed meanwhile", _ALL_KEYS, "{dialog.no} {dialog.skip} work", "{dialog.yes} looks again"
+    return "{dialog.yes} {dialog.no} {dialog.skip} work now", _ALL_KEYS, "Enter does nothing", "PgUp PgDn scroll"
 
 
 def one_line(text: str) -> Shown:
