@@ -187,7 +187,7 @@ def denied_then(done: ev.ToolDone | None, request: ApprovalRequest) -> Verdict |
 
 def outcome_then(done: ev.ToolDone) -> Outcome:
     """How a recorded call ended."""
-    return Outcome(done.status, done.text, done.receipt, done.note, done.invalid, done.summary)
+    return Outcome(done.status, done.text, done.receipt, done.note, done.invalid, summary=done.summary)
 
 
 @dataclass
