@@ -23,7 +23,7 @@ from tui_agent.core.display import label, plain
 from tui_agent.core.endings import UNANSWERED, StopReason
 from tui_agent.core.programs import TOOLS
 from tui_agent.core.receipt import Receipt
-from tui_agent.core.types import ApprovalRequest, RetryTick, WriteBytes
+from tui_agent.core.types import ApprovalRequest, ErrorKind, RetryTick, WriteBytes
 from tui_agent.paths import tilde
 from tui_agent.questions import view
 from tui_agent.session import Session
@@ -63,6 +63,16 @@ class Style:
 
 
 PLAIN = Style()
+NEXT: Mapping[ErrorKind, str] = {
+    "auth": "Set another key there, or choose another profile with --provider.",
+    "rate_limit": "Wait a while, or choose another with --provider or --model.",
+    "context_length": "Give it less, or choose a model with a larger window with --model.",
+    "server": "Try again later, or choose another with --provider or --model.",
+    "network": "Look at the endpoint of the profile and at the network, or choose another with --provider.",
+    "protocol": "Try again, or choose another with --provider or --model.",
+    "bad_request": "Choose another with --provider or --model; --debug writes down what is sent.",
+}
+"""What to do about a failed request, by its kind."""
 
 
 def colourful(env: Mapping[str, str]) -> bool:
@@ -185,7 +195,8 @@ def status_lines(event: ev.Event, last: ev.Event | None, session: Session, style
     """What one event, which followed `last`, is on stderr: lines that are safe to print."""
     match event:
         case ev.ProviderFailed(error):
-            return [plain(f"tui-agent: {error.message}")]
+            stop = "" if error.message.endswith((".", "?", "!")) else "."
+            return [plain(f"tui-agent: {error.message}{stop} {NEXT[error.kind]}")]
         case ev.CheckDone(passed=passed) if not (style.quiet and passed):
             return check_lines(event)
         case _ if style.quiet:

@@ -214,7 +214,7 @@ def _link(source: str, target: str) -> None:
 class Summary:
     """What the list shows of a session, a function of its log. Times are wall clock, `cost` None is unknown.
 
-    `names`: all that it was ever given, newest last. `damage`: what is wrong with its log. `turn`: before which
+    `names`: all that it was ever given, newest last. `files` are some of the `touched` ones. `damage`: what is wrong with its log. `turn`: before which
     message of its `parent` it was forked. `size`: bytes of its folder. Without a turn `first` is what was typed.
     """
 
@@ -236,6 +236,7 @@ class Summary:
     parent: str | None = None
     turn: int = 0
     size: int = 0
+    touched: int = 0
 
     @property
     def title(self) -> str:
@@ -279,6 +280,7 @@ def summarise(folder: Path) -> Summary:
     began = next((e for e in events if isinstance(e, ev.SessionStarted)), None)
     turns = [_line(e.text) for e in events if isinstance(e, ev.UserSaid)]
     said = [_line(e.text) for e in events if isinstance(e, ev.UserSaid | ev.Steered)]
+    changed_files = tuple(fold.changes(events))
     answers = [e.message.text for e in events if isinstance(e, ev.AssistantSaid) and e.message.text]
     chosen = fold.model(events)
     return Summary(
@@ -289,7 +291,7 @@ def summarise(folder: Path) -> Summary:
         turns[0][:200] if turns else "",
         "\n".join(said)[:SEARCHED],
         len(turns),
-        tuple(fold.changes(events))[:50],
+        changed_files[:50],
         fold.totals(events).cost,
         chosen.model if chosen else "",
         said[-1][:200] if said else "",
@@ -300,6 +302,7 @@ def summarise(folder: Path) -> Summary:
         began.parent if began else None,
         began.turn if began else 0,
         size,
+        len(changed_files),
     )
 
 

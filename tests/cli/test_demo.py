@@ -70,5 +70,8 @@ def test_the_demo_model_can_be_asked_in_any_folder(shell: Shell) -> None:
     done = shell.run("--provider", "demo", "-p", "hi")
     assert done.code == 0
     assert "demo/recorded" in done.err
-    assert "this recording ends here" in done.out  # it claims nothing about files that are not there
+    # it claims nothing about files that are not there
+    assert "recording ends here" in done.out
+    assert "not the project that it was recorded in" in done.out
+    assert "`tui-agent demo` plays all of it" in done.out
     assert list(shell.work.iterdir()) == []

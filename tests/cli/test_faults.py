@@ -91,9 +91,16 @@ def test_a_check_of_a_user_that_does_not_exist_is_for_no_folder(shell: Shell) ->
 
 def test_an_unknown_profile_names_those_that_exist(shell: Shell) -> None:
     shell.use("http://127.0.0.1:9/v1")
-    done = shell.run("--provider", "clown", "-p", "hi")
+    done = shell.run("--provider", "locl", "-p", "hi")
     assert done.code == 5
-    assert one_sentence(done) == "there is no profile 'clown' (configured: local)"
+    assert one_sentence(done) == "there is no profile 'locl'; did you mean local?; --provider takes one of local"
+
+
+def test_an_unknown_profile_where_none_is_configured_says_how_to_get_one(shell: Shell) -> None:
+    done = shell.run("--provider", "zzz", "-p", "hi")
+    assert done.code == 5
+    assert one_sentence(done).startswith("there is no profile 'zzz', and none is configured: ")
+    assert "tui-agent without --provider" in done.err
 
 
 def test_nothing_configured_names_both_places(shell: Shell) -> None:
@@ -142,7 +149,8 @@ def test_a_server_that_is_down(shell: Shell) -> None:
         shell.use(f"http://127.0.0.1:{port}/v1")
         done = shell.run("-p", "hi")
     assert done.code == 1
-    assert one_sentence(done) == f"http://127.0.0.1:{port} refuses connections: is the server running?"
+    assert one_sentence(done).startswith(f"http://127.0.0.1:{port} refuses connections: is the server running? ")
+    assert "--provider" in done.err
 
 
 def test_waiting_for_a_server_is_not_silent(shell: Shell) -> None:
@@ -171,8 +179,10 @@ def test_a_server_that_refuses(shell: Shell, status: int, body: bytes, says: str
         done = shell.run("-p", "hi", env={"MY_KEY": CANARY})
     assert (done.code, done.out) == (1, "")
     assert says in one_sentence(done)
+    assert re.search(r"[.)…] (Set|Wait|Give|Try|Choose) .*--(provider|model)", one_sentence(done))  # the next step
     assert len(done.err) < 5000
     assert "\x1b" not in done.err
+    assert "[31m" not in done.err
 
 
 def test_a_model_may_be_named_on_the_command_line(shell: Shell) -> None:

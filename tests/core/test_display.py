@@ -417,6 +417,23 @@ def test_label(text: str, width: int, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "width", "shown"),
+    [
+        ("src/\u0430pp.py", 40, "src/<U+0430>pp.py"),
+        ("src/\u0430pp.py", 9, "src/…"),  # an escape is not cut in two
+        ("src/\u0430pp.py", 13, "src/<U+0430>…"),
+        ("\u0434\u043e\u043c.py", 40, "\u0434\u043e\u043c.py"),  # a word of its own alphabet poses as nothing
+        ("a.py ", 40, "'a.py '"),
+        ("a.py ", 5, "'a.p…"),
+        ("", 40, ""),
+    ],
+)
+def test_the_label_of_a_path_marks_lookalikes_and_edges(path: str, width: int, shown: str) -> None:
+    assert label(path, width, "path") == shown
+    assert label(path, width) != shown or path.isascii() or "<U" not in shown
+
+
+@pytest.mark.parametrize(
     ("old", "new", "warns"),
     [
         ("a\n", "b\n", set()),

@@ -38,7 +38,7 @@ F2 = b"\x1bOQ"
 F8 = b"\x1b[19~"
 PAGE_DOWN = b"\x1b[6~"
 
-WAIT = 10.0
+WAIT = 30.0
 """Seconds until something that never comes is given up; nothing waits that long when all is well."""
 
 # Takes the terminal as its own, then becomes the program: no code runs between fork and exec of the test process.

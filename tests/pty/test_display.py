@@ -14,9 +14,12 @@ import unicodedata
 from pathlib import Path
 
 from tests.pty.server import StallingServer
-from tests.pty.terminal import PAGE_DOWN, ROOT, TAB, Home, Terminal, call, say
+from tests.pty.terminal import CTRL_C, ENTER, ESC, PAGE_DOWN, ROOT, TAB, Home, Terminal, call, say
 
 CASES = ROOT / (os.environ.get("TUI_AGENT_CASES") or "tests/cases")
+
+
+FOCUS_OUT, FOCUS_IN = b"\x1b[O", b"\x1b[I"
 
 
 def inputs() -> list[str]:
@@ -33,12 +36,13 @@ OWN = re.compile(
     rb"|\x1b\]11;\?\x1b\\|\x1b\[c"  # which background it has, and who it is
     rb"|\x1b\[>25u|\x1b\[<u"  # the keyboard
     rb"|\x1b\]22;[a-z-]*\x07"  # the shape of the mouse pointer
+    rb"|\x07(?:\x1b\[22;2t)?\x1b\]2;(?P<title>[^\x00-\x1f\x7f]*)\x07|\x1b\[23;2t"  # bell and title, the title before
     rb"|\r\n"
 )
 
 
 def assert_clean(t: Terminal) -> None:
-    left = OWN.sub(b"", t.raw)
+    left = OWN.sub(lambda own: own["title"] or b"", t.raw)  # a title holds words from outside, too
     text = left.decode("utf-8")  # strict: nothing is cut in the middle of a character
     bad = {c for c in text if unicodedata.category(c) in {"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"}}
     bad |= {c for c in text if unicodedata.category(c) == "Zs" and c != " "}
@@ -152,6 +156,61 @@ def test_names_in_the_tree_and_of_the_folder(home: Home) -> None:
         through(t, 4)
         t.send(b"\r")  # a name into the message
         t.pump(0.3)
+        assert_clean(t)
+
+
+def test_the_title_of_the_window(home: Home) -> None:
+    folder = home.project / "od\x1b]0;x\x07d \u202ename\x9b2J"
+    folder.mkdir()
+    words = [re.sub("[\0-\x1f\x7f-\x9f]", "", text) for text in inputs()]
+    odd = [text for text in words if not text.isprintable() or not text.isascii()][:6]
+    asked = [say("", call("run_command", argv=["echo", f"no{n}", text])) for n, text in enumerate(odd)]
+    home.script(*asked, say("that was all"))
+    with Terminal(home, ["--cwd", str(folder)], size=(120, 40)) as t:
+        t.wait_for("Do you trust this folder?", "q quit")
+        t.send("r")
+        t.ready().send("go")
+        t.wait_for("› go")
+        t.send(ENTER + FOCUS_OUT)
+        for n in range(len(odd)):
+            t.wait_for("Run this command?", f"echo no{n}")
+            t.armed().send(b"y" + FOCUS_OUT)  # a key says that the person is here
+        t.wait_for("that was all")
+        t.until(lambda: t.raw.count(b"\x1b]2;") > len(odd), "not every question was a title, and the end")
+        assert b"\x1b]2;[!] od<ESC>]0;x<BEL>d <U+202E>name<U+009B>2J - run" in t.raw
+        t.send(FOCUS_IN)
+        t.until(lambda: b"\x1b[23;2t" in t.raw, "the title never came back")
+        assert_clean(t)
+
+
+def test_whole_files_requests_and_sessions_in_the_viewer(home: Home) -> None:
+    (home.project / "a.txt").write_text("\n".join(inputs()).replace("\0", ""), encoding="utf-8", newline="")
+    home.script(say("\n\n".join(inputs()), call("read_file", path="a.txt")), say("that was all"))
+    with Terminal(home, size=(120, 60)) as t:
+        t.ready().paste("\n".join(inputs())[:300] + "\u202e\x9b2J")
+        t.pump(0.2)
+        t.send(ENTER)
+        t.wait_for("that was all")
+        t.ready().send(TAB + TAB)
+        t.wait_for("Enter look")
+        t.send(ENTER)
+        t.wait_for("PgDn scroll", "a.txt")
+        through(t, 4)
+        t.send(ESC)
+        t.wait_gone("PgDn scroll")
+        t.send(ESC)
+        for command, shown, key in (("/context", "Enter whole text", ENTER), ("/sessions", "Enter resume", b"v")):
+            t.ready().send(command)
+            t.wait_for(f"› {command}")
+            t.send(ENTER)
+            t.wait_for(shown)
+            t.send(key)
+            t.wait_for("PgDn scroll")
+            through(t, 4)
+            t.send(ESC)
+            t.wait_gone("PgDn scroll")
+            t.send(CTRL_C)
+        t.ready()
         assert_clean(t)
 
 

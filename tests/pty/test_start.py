@@ -181,7 +181,18 @@ def test_a_no_with_a_reason_ends_the_demo_with_words(home: Home) -> None:
         t.wait_for("why not? Enter: without a reason")
         t.keys("too early")
         t.send(ENTER)
-        t.wait_for("refused by you: too early", "this recording ends here", "completed", "Enter send")
+        t.wait_for("refused by you: too early", "recording ends here", "completed", "Enter send")
+
+
+@pytest.mark.parametrize("configured", [True, False])
+def test_an_unknown_provider_is_refused_before_the_screen_opens(home: Home, configured: bool) -> None:
+    if configured:
+        home.script(say("hello"))
+    with Terminal(home, ["--provider", "scrip"]) as t:
+        assert t.ended() == 5
+        assert b"there is no profile 'scrip'" in t.raw
+        assert (b"did you mean script?" if configured else b"sets one up") in t.raw
+        assert b"\x1b[?1049h" not in t.raw
 
 
 @pytest.mark.parametrize("kind", ["dumb", ""])

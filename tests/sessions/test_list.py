@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.sessions.story import EDIT, made, turn
+from tests.sessions.story import CALL, EDIT, made, turn
 from tui_agent import sessions
 from tui_agent.core import events as ev
 from tui_agent.core.lock import HeldError
 from tui_agent.core.log import FileLog, load
+from tui_agent.core.receipt import Receipt
 from tui_agent.core.types import AgentError, ConfigError
 from tui_agent.sessions import Place, contains, find, fork, in_folder, listed, new_id, summarise
+from tui_agent.ui.session_rows import Entry, details, row
 from tui_agent.unsent import Unsent, write
 
 
@@ -24,12 +26,29 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path / "data" / "sessions"
 
 
+def test_of_very_many_files_some_are_named_and_all_are_counted(kept: Path) -> None:
+    done = [
+        ev.ToolDone(CALL, "applied", "ok", receipt=Receipt(f"r{n}", "c1", "edit_file", {}, f"f{n}", "aa", "bb"))
+        for n in range(88)
+    ]
+    made(kept, ev.UserSaid("rename all"), *done)
+    (one,) = listed(kept)
+    assert (one.touched, one.files[0]) == (88, "f0")
+    assert len(one.files) < 88
+    shown = details(one, 60, one.changed)[-1].plain
+    assert shown.startswith("touched: f0  f1")
+    assert shown.endswith(f"…  and {88 - len(one.files)} more")
+    assert len(shown) <= 60
+    assert " 88 " in row(Entry(one), 120, one.changed, "")[0].plain
+
+
 def test_the_list_tells_of_each_what_its_log_says(kept: Path) -> None:
     folder = made(kept, *EDIT, *turn("second thing", "the\nanswer"), ev.Named("old name"), ev.Named("new name"))
     (one,) = listed(kept)
     assert one == summarise(folder)
     assert (one.title, one.names, one.first) == ("new name", ("old name", "new name"), "rename x")
     assert (one.turns, one.files, one.cost, one.model) == (2, ("src/a.py",), 1.5, "m")
+    assert one.touched == 1
     assert (one.last, one.answer, one.tokens) == ("second thing", "the answer", 110)
     for query in ("OLD NAME", "second", "src/A.py", "name a.PY old", ""):
         assert one.missing(query) == ""

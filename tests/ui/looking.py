@@ -24,7 +24,7 @@ from tui_agent.ui.trust_card import TrustCard
 CANARY = "sk-CANARY-7d1e5a"
 
 
-async def until(true: Callable[[], bool], seconds: float = 10.0) -> None:
+async def until(true: Callable[[], bool], seconds: float = 30.0) -> None:
     async with asyncio.timeout(seconds):
         while not true():  # noqa: ASYNC110 - the condition is anything at all
             await asyncio.sleep(0.01)

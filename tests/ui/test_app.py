@@ -52,7 +52,7 @@ async def running(
         yield app, pilot
 
 
-async def until(true: Callable[[], bool], seconds: float = 10.0) -> None:
+async def until(true: Callable[[], bool], seconds: float = 30.0) -> None:
     async with asyncio.timeout(seconds):
         while not true():  # noqa: ASYNC110 - the condition is anything at all
             await asyncio.sleep(0.01)

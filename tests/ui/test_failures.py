@@ -65,7 +65,7 @@ async def test_the_keys_of_the_card(tmp_path: Path) -> None:
             await pilot.pause(0.1)
             shown = text_of(app)
             assert "▌ The key was not accepted at p (401)" in shown
-            assert "▌ r retry   p provider   c config   d details" in shown
+            assert "▌ Ctrl+X r retry   Ctrl+X p provider   Ctrl+X d details   /config" in shown
             assert "not answered" in shown.splitlines()[-1]
             assert app.main.composer.text == "hello"
             await pilot.press("r")  # in the composer it is a letter
@@ -184,7 +184,7 @@ async def test_the_card_is_whole_in_a_small_terminal(tmp_path: Path, size: tuple
             await ended(app)
             await pilot.pause(0.1)
             shown = text_of(app)
-            for word in ("not accepted", "THE_KEY", "/provider", "r retry", "d details"):
+            for word in ("not accepted", "THE_KEY", "/provider", "Ctrl+X r retry", "Ctrl+X d details"):
                 assert word in shown
 
 

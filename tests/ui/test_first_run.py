@@ -386,6 +386,21 @@ async def test_it_fits_a_small_terminal(tmp_path: Path) -> None:
         assert "Esc" in text_of(app)
 
 
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 20)])
+async def test_the_keys_of_every_step_are_whole(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with first_run(tmp_path, nothing, size=size) as (app, pilot, _):
+
+        def last() -> str:
+            return text_of(app).splitlines()[-1].rstrip()
+
+        assert last().endswith("Esc quit")
+        await pilot.press("6")
+        await until(lambda: last().endswith("Enter continue   Esc back"))
+        await pilot.press("ctrl+u", *"127.0.0.1:9", "enter")
+        await until(lambda: "Which model" in text_of(app))
+        await until(lambda: "Enter take it" in last() and "Tab" in last() and last().endswith("Esc back"))
+
+
 async def test_where_nothing_can_be_written_the_choice_counts_for_this_session(
     tmp_path: Path, only: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,6 +123,13 @@ def test_words_may_fit_title_hint_or_group():
     assert search(COMMANDS, "zzz") == []
 
 
+def test_other_names_find_it_and_are_not_shown():
+    items = [*COMMANDS, PaletteItem("model", "Switch model", "Ctrl+X m", "Command", also="/model /m2")]
+    assert search(items, "/model")[0].item.id == "model"
+    assert [found.item.id for found in search(items, "/m2")] == ["model"]
+    assert all("/m" not in line.left + line.right for line in layout(search(items, "/m2"), 76, {}))
+
+
 def test_an_empty_query_keeps_the_given_order():
     items = [*MODELS, *COMMANDS]
     assert [found.item for found in search(items, "  ")] == items

@@ -150,6 +150,15 @@ def test_ignored_files_only_on_request_hidden_ones_always_and_git_never(folder: 
     assert offered(folder, "nothing/x", every=True) == []
 
 
+def test_what_tools_fill_by_themselves_only_on_request(folder: Path) -> None:
+    for name in ("src/__pycache__/parser.pyc", ".pytest_cache/README.md"):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text("")
+    assert offered(folder, "pyc") == []
+    assert offered(folder, "") == [".env.example", ".gitignore", "my file.py", "nö.py", "src/"]
+    assert offered(folder, "src/__", every=True) == ["src/__pycache__/"]
+
+
 def test_a_folder_that_is_gone_offers_nothing(tmp_path: Path) -> None:
     assert offered(tmp_path / "gone", "a") == []
 

@@ -175,6 +175,12 @@ async def test_hostile_names_and_words_are_shown_as_text():
         assert "<ESC>[31m[b]" in d.text
 
 
+async def test_letters_that_pose_as_others_are_marked_in_the_list_and_above_the_file():
+    async with pane((Entry("\u0430pp.py", b"1\n", b"2\n"), Entry("app.py", b"1\n", b"2\n"))) as d:
+        assert d.text.count("M <U+0430>pp.py") == 2
+        assert "\u0430" not in d.text
+
+
 @pytest.mark.parametrize("size", [(120, 30), (60, 12), (20, 6), (1, 1)])
 async def test_every_size(size):
     async with pane() as d:

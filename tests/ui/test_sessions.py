@@ -275,6 +275,15 @@ async def test_a_new_start_tells_of_what_was_not_sent_before(tmp_path: Path) -> 
         await until(lambda: app.main.composer.text == "and then")
 
 
+async def test_a_draft_in_another_window_is_not_told_as_left_behind(tmp_path: Path) -> None:
+    place = Place(at_work(tmp_path, *turn("fix the parser")))
+    place.keep(Unsent("and then"))
+    async with opened(tmp_path, answers("a")) as (app, _):  # the other one is open
+        await until(lambda: all(worker.is_finished for worker in app.workers if worker.name == "remind"))
+        assert "fix the parser" not in text_of(app)
+    place.close()
+
+
 async def test_another_session_waits_for_the_end_of_the_turn(tmp_path: Path) -> None:
     model, _ = stalling()
     async with opened(tmp_path, model) as (app, pilot):

@@ -198,7 +198,8 @@ def test_an_error_card_says_what_why_and_what_next() -> None:
         "  ▌ ANTHROPIC_API_KEY is empty.",
         "  ▌ Set the key and start again, or /provider for another; a",
         "  ▌ key of api_key_cmd is read anew by /retry",
-        "  ▌ r retry   p provider   c config   d details",
+        "  ▌ Ctrl+X r retry   Ctrl+X p provider   Ctrl+X d details",
+        "  ▌ /config",
     ]
     with_profile = screen(ModelChosen("cloud", "m"), ProviderFailed(ProviderError("auth", "It is empty.")))
     assert with_profile[0] == "  ▌ No key for cloud"
@@ -252,7 +253,7 @@ def test_what_is_going_on_is_shown_and_then_replaced() -> None:
         "  ▌ Rate limit: try 2 of 6",
         "  ▌ The server asks for 18 s.",
         "  ▌ Next try in 14 s  ████░░░░░░░░░░░░  your message is kept",
-        "  ▌ r now   p provider   Esc stop",
+        "  ▌ Ctrl+X r now   Ctrl+X p provider   Esc stop",
     ]
     assert screen(retry, Phase("waiting", "try 2 of 6")) == []
     assert screen(retry, TextDelta("x")) == ["  x"]

@@ -374,20 +374,21 @@ def plain(text: str | Sequence[str], context: Context = "text") -> str:
     return sanitise(text, context).plain
 
 
-def label(text: str, width: int) -> str:
+def label(text: str, width: int, context: Context = "title") -> str:
     """Show a string on one line of at most `width` cells; what does not fit is replaced by one `…`.
 
-    Neither an escape nor a character with its marks is cut in two.
+    Neither an escape nor a character with its marks is cut in two. `context` is one of a single line: "path" for the name of
+    a file, in which look-alikes are escaped.
 
     Raises:
         TypeError: it is no string.
     """
     _require_str(text)
-    if width < 1:
+    if width < 1 or not text:
         return ""
     kept: list[str] = []
     used = 0
-    for unit in _units(_stream(text, "title")):
+    for unit in _units(_spans(text, context)):
         kept.append(unit)
         used += cells(unit)
         if used > width:
@@ -425,7 +426,7 @@ def _is_long(shown: str) -> bool:
 
 
 _CR_AT_END = re.compile(r"\r(?=\n|\Z)")
-_ESCAPED = re.compile("<[^>]*>")
+_ESCAPED = re.compile("<[^>]*>|.")
 _AUTHORITY = re.compile(r"[^/?#]*//([^/?#]*)")
 
 
@@ -447,8 +448,11 @@ def _host(url: str, warns: set[Warn]) -> str | None:
         return hidden
 
 
-def _stream(text: str, context: Context) -> Iterator[Span]:
-    """Sanitise only as far as the caller looks."""
+def _spans(text: str, context: Context) -> Iterator[Span]:
+    """Sanitise only as far as the caller looks, where look-alikes do not need all of it."""
+    if _RULES[context].lookalikes:
+        yield from sanitise(text, context).spans
+        return
     machine = Sanitiser(context)
     for start in range(0, len(text), 1024):
         yield from machine.feed(text[start : start + 1024])

@@ -62,6 +62,8 @@ _ECHO = late(r"'input': .*|\binput_value=.*", re.DOTALL)
 """What servers of pydantic's kind add to their sentence: the request itself, so whatever the person talks about."""
 _NEVER = frozenset({501, 505})
 """Failures of a server that no later try heals."""
+_SEQUENCE = late(r"\x1b\[[0-?]*[ -/]*[@-~]")
+"""What colours a text on a terminal; without its ESC the rest of it would be read as words."""
 _TEMPLATE = late(r"must alternate|raise_exception|jinja|chat template", re.IGNORECASE)
 
 
@@ -304,6 +306,7 @@ def _sentence(status: int | None, detail: str, kind: ErrorKind, *, retryable: bo
 
 def _tidy(text: str) -> str:
     """One line without control characters, cut to a readable length."""
-    text = "".join(char if char.isprintable() else " " for char in text[: 4 * MAX_MESSAGE])
+    text = _SEQUENCE.sub("", text[: 4 * MAX_MESSAGE])
+    text = "".join(char if char.isprintable() else " " for char in text)
     text = " ".join(text.split())
     return text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tui_agent import __version__, questions
 from tui_agent.background import asking
-from tui_agent.config import Loaded, Settings
+from tui_agent.config import Loaded, Settings, load
 from tui_agent.core import fold, unfinished
 from tui_agent.core.disk import is_folder
 from tui_agent.core.display import plain
@@ -24,6 +24,7 @@ from tui_agent.core.profile import Profile
 from tui_agent.core.types import ConfigError
 from tui_agent.paths import Paths, append_private, user_paths
 from tui_agent.providers.network import Network
+from tui_agent.schema import did_you_mean
 from tui_agent.sessions import Place, find, fork, listed
 from tui_agent.subcommands import SUBCOMMANDS
 from tui_agent.subcommands.parsing import (
@@ -55,6 +56,8 @@ exit codes of one task:
   0 done   1 model or network   2 check failed or not run   3 refused or skipped   4 a limit   5 usage or configuration
   130 interrupted   143 terminated   129 hung up   141 nobody reads the output   74 it cannot be written   70 a bug"""
 
+DEMO = "demo"
+"""The provider that needs no configuration."""
 FOR_A_TASK = (
     *("yes", "allow", "dry_run", "mode", "max_steps", "max_tokens", "max_cost"),
     *("json", "stream_json", "quiet", "plain"),
@@ -318,7 +321,7 @@ def choose(session: Session, options: argparse.Namespace, loaded: Loaded, user_f
         from tui_agent.modes import mode  # noqa: PLC0415
 
         session.enter(mode(options.mode))
-    if options.provider == "demo":
+    if options.provider == DEMO:
         from tui_agent.demo import PROFILE, model  # noqa: PLC0415
 
         session.use(model(), PROFILE)
@@ -380,9 +383,8 @@ def pick(loaded: Loaded, name: str | None, user_file: Path) -> Profile:
         ConfigError: it does not exist, or none is configured; names what exists and both config paths.
     """
     settings = loaded.settings
-    if name is not None and name not in settings.profiles:
-        known = ", ".join(sorted(settings.profiles)) or "none"
-        raise ConfigError(f"there is no profile {name!r} (configured: {known})")
+    if name is not None:
+        check_known(settings, name)
     profile = settings.profiles[name] if name else settings.active()
     if profile is None:
         raise ConfigError(
@@ -392,8 +394,31 @@ def pick(loaded: Loaded, name: str | None, user_file: Path) -> Profile:
     return profile
 
 
+def check_known(settings: Settings, name: str) -> None:
+    """Refuse a profile that does not exist.
+
+    Raises:
+        ConfigError: it names those that do.
+    """
+    if name not in settings.profiles:
+        if not settings.profiles:
+            raise ConfigError(
+                f"there is no profile {name!r}, and none is configured: tui-agent without --provider sets one up"
+            )
+        near = did_you_mean(name, settings.profiles)
+        raise ConfigError(
+            f"there is no profile {name!r}{near}; --provider takes one of {', '.join(sorted(settings.profiles))}"
+        )
+
+
 def screen(options: argparse.Namespace, root: Path, paths: Paths, user_file: Path, place: Place | None) -> int:
-    """Open the full-screen app, or the demo when it is chosen there."""
+    """Open the full-screen app, or the demo when it is chosen there.
+
+    Raises:
+        ConfigError: there is no such profile.
+    """
+    if options.provider not in {None, DEMO} and not (loaded := load(user_file)).broken:
+        check_known(loaded.settings, options.provider)
     network = network_of(options, paths)
     with asking(os.environ) as answer:
         from tui_agent.ui.app import Start, run  # noqa: PLC0415 - Textual is heavy

@@ -244,12 +244,10 @@ class AgentApp(CaretApp, inherit_bindings=False):
         settings, wanted = self.loaded.settings, self.begin.provider
         if wanted == DEMO:
             return PROFILE
-        if wanted is not None and wanted not in settings.profiles:
-            self.notify(f"There is no profile {wanted}.", severity="error", markup=False)
-        if wanted is not None and settings.profiles:
-            return settings.profiles.get(wanted)
         if self.loaded.broken:
             return None
+        if (asked := settings.profiles.get(wanted or "")) is not None:
+            return asked
         if (active := settings.active()) is not None:
             return active
 

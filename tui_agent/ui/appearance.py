@@ -26,22 +26,29 @@ class Appearance:
     def __init__(self, app: AgentApp) -> None:
         self._app = app
         self._own: set[str] = set()
-        self.faults: list[str] = []
-        """What is wrong with the themes of the person, and with the name of the one that is wanted."""
+        self._of_files: list[str] = []
+        """What is wrong with the themes of the person."""
+        self._of_name = ""
+        """What is wrong with the name of the theme that is wanted."""
         self.handlers: dict[str, Callable[[str], None]] = {"ui.theme": self.theme, "ui.mouse": self.switch_mouse}
         self.mouse = app.loaded.settings.ui.mouse
         """Whether the terminal reports the mouse; otherwise it selects and scrolls by itself."""
         self._ascii, self._none = Ascii(), NoColor()
 
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong with the themes of the person, and with the name of the one that is wanted."""
+        return [*self._of_files, *filter(None, [self._of_name])]
+
     def begin(self) -> None:
         """Know all themes, and show the one that is wanted."""
         app = self._app
-        themes, self.faults = own(app.begin.paths.config_file.parent / "themes")
+        themes, self._of_files = own(app.begin.paths.config_file.parent / "themes")
         for theme in THEMES:
             app.register_theme(theme)
         for theme in themes:
             if theme.name in app.available_themes or theme.name in OF_A_KIND:
-                self.faults.append(
+                self._of_files.append(
                     f"the theme {theme.name} of yours has the name of another: give its file another one"
                 )
             else:
@@ -53,10 +60,10 @@ class Appearance:
         """Show what the configuration says now."""
         app = self._app
         wanted = app.loaded.settings.ui.theme
-        name = self._named(wanted)
+        name, self._of_name = self._named(wanted), ""
         if name not in app.available_themes:
             near = did_you_mean(str(wanted), {*app.available_themes, *OF_A_KIND})
-            self.faults.append(f"ui.theme: there is no theme {wanted!r}{near} /theme lists them.")
+            self._of_name = f"ui.theme: there is no theme {wanted!r}{near or '.'} /theme lists them."
             name = DARK
         app.theme = name
         self.take_mouse(app.loaded.settings.ui.mouse)

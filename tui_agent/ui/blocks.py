@@ -73,7 +73,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Something failed: what, why, what to do next, and by which keys (their actions) while it has the focus."""
+    """Something failed: what, why, what to do next, and by which keys (their actions)."""
 
     title: str
     cause: str

@@ -161,7 +161,7 @@ def footer_state(
     elif talk.unusable and pane != "files":
         phase = "read only"
         hints = (
-            (*MENDING_KEYS[:2], "{ui.back} back")
+            (*MENDING_KEYS, "{ui.back} back")
             if pane == "transcript"
             else ("{leader pane.next} card", SEND, COMMANDS, "{ui.interrupt} twice quits")
         )

@@ -20,6 +20,7 @@ TITLES = {
 }
 
 NEXT = {
+    "network": "Look at its address (/configure) and at the network, then /retry, or choose another with /provider",
     "auth": "Set the key and start again, or /provider for another; a key of api_key_cmd is read anew by /retry",
     "context_length": "Leave something out with /context, choose a model with a larger window with /model, or begin anew with /new",
     "rate_limit": "Wait and /retry, or choose another with /provider",
@@ -40,16 +41,19 @@ CARD: Mapping[str, str] = {
 
 MENDING: Mapping[str, str] = {"card.retry": "config.reload", "card.config": "config.edit"}
 """What the keys of the card do while the configuration cannot be used and nothing else has failed."""
-MENDING_KEYS = ("{card.config} opens it", "{card.retry} reads it again", "{leader pane.next} comes to this card")
-"""The same in words, by their actions."""
-
+MENDING_KEYS = ("{card.config} opens it", "{card.retry} reads it again")
 WAITING_KEYS = ("{card.retry} now", "{card.provider} provider", "{ui.back} stop")
-"""The keys of the card while the next try is waited for, by their actions."""
+KEYS = tuple(f"{{{action.id}}} {action.hint}" for action in ACTIONS if action.id in CARD)
+"""The keys of a card that has the focus, by their actions: while the configuration cannot be used, while the next try is
+waited for, and of a failure."""
+
+MENDING_WAYS = ("{config.edit} opens it", "{config.reload} reads it again")
+WAITING_WAYS = ("{agent.retry} now", "{provider.switch} provider", "{ui.back} stop")
+WAYS = ("{agent.retry} retry", "{provider.switch} provider", "{ui.leader} {card.details} details", "{config.show}")
+"""The same as the card itself says it: what works in the message, too, where a letter is a letter."""
+
 BAR = 16
 """Cells of the bar that fills while the next try is waited for."""
-
-KEYS = tuple(f"{{{action.id}}} {action.hint}" for action in ACTIONS if action.id in CARD)
-"""The keys of the card of a failure, by their actions."""
 
 
 def words(error: ProviderError, profile: str = "") -> tuple[str, str, str]:

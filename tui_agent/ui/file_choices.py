@@ -11,6 +11,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 from tui_agent.core.display import plain
+from tui_agent.tools.names import cache
 from tui_agent.tools.walk import files
 from tui_agent.ui.completion import Choice, Place
 from tui_agent.ui.editing import clean
@@ -76,7 +77,8 @@ class FileChoices:
             for number, (path, _) in enumerate(files(os.fspath(self._root))):
                 if self._closed or number >= MAX_PATHS:
                     return
-                yield path
+                if not cache(tuple(path.split("/"))):
+                    yield path
 
 
 def _listed(root: Path, word: str) -> list[str]:

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.reactive import reactive
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -33,6 +35,7 @@ from tui_agent.ui.keymap import USUAL, Keymap
 from tui_agent.ui.modal import Modal, bindings
 from tui_agent.ui.numbers import size
 
+Step: TypeAlias = Literal["choose", "address", "model"]
 DEMO = "demo"
 SERVER = "server"
 POLL_SECONDS = 2.0
@@ -138,11 +141,31 @@ def welcome(found: Sequence[Found] | None, outside: Sequence[str], *, looking: b
     return f"Welcome. Choose a model{' to work with' if width >= 46 else ''}.\n{asked}"
 
 
-def hints(keys: Keymap, width: int) -> str:
-    """The last row while something is to be chosen."""
+def hints(step: Step, keys: Keymap, width: int) -> str:
+    """The last row: the keys of this step, in the words that fit."""
+    if step == "address":
+        return "Enter continue   Esc back"
+    if step == "model":
+        long = "↑↓ choose   Enter take it   Tab list or field   Esc back"
+        return long if width >= 64 else "↑↓  Enter take it  Tab field  Esc back"
     if width < 64:
         return "  ".join(filter(None, ["↑↓", "Enter use", keys.say("{first.look} again"), "Esc quit"]))
     return "   ".join(["↑↓ choose", "Enter use", *keys.hints("first"), "Esc quit"])
+
+
+class KeyRow(Widget):
+    """The last row at today's width."""
+
+    ALLOW_SELECT = False
+    step: reactive[Step] = reactive("choose")
+
+    def __init__(self, keys: Keymap) -> None:
+        super().__init__(id="keys")
+        self._keys = keys
+
+    def render(self) -> Text:
+        """The keys of the step."""
+        return Text(f" {hints(self.step, self._keys, self.size.width)}", "dim", no_wrap=True, end="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +202,7 @@ class FirstRun(Modal[Chosen | None]):
     def __init__(self, world: World, keys: Keymap = USUAL) -> None:
         super().__init__()
         self._world, self._keys = world, keys
-        self._step: Literal["choose", "address", "model"] = "choose"
+        self._step: Step = "choose"
         self._profile = ""
         self._table: dict[str, Any] = {}
         self._found: Sequence[Found] | None = None
@@ -199,7 +222,7 @@ class FirstRun(Modal[Chosen | None]):
             yield OptionList(id="choices", markup=False)
             yield Field(id="field")
             yield Static(id="note", markup=False)
-        yield Static(id="keys", markup=False)
+        yield KeyRow(self._keys)
 
     def on_mount(self) -> None:
         """Start with the choices, and look around."""
@@ -264,7 +287,6 @@ class FirstRun(Modal[Chosen | None]):
             note=note
             or "Keys are read from the variable each time. They are never written to disk.\n"
             f"Config will be {plain(tilde(self._world.config_file, self._world.environment), 'path')}",
-            keys=hints(self._keys, self.size.width),
         )
         if place := next((row.id for row in self._rows if row.about == today), None):
             choices.highlighted = choices.get_option_index(place)
@@ -290,7 +312,6 @@ class FirstRun(Modal[Chosen | None]):
             [],
             field=(typed, "an address that ends in /v1, as a rule"),
             note=note or remote or "The address of its API, as the server prints it when it starts.",
-            keys="Enter continue   Esc back",
         )
 
     def show_models(self, models: Sequence[ModelInfo], note: str = "") -> None:
@@ -302,14 +323,13 @@ class FirstRun(Modal[Chosen | None]):
             [Option(Text(label(model.id, 70)), id=f"model-{n}") for n, model in enumerate(models)],
             field=("", "or type its name"),
             note=note,
-            keys="↑↓ choose   Enter take it   Tab list or field   Esc back",
         )
 
-    def fill(self, head: str, options: list[Option], *, field: tuple[str, str] | None, note: str, keys: str) -> None:
+    def fill(self, head: str, options: list[Option], *, field: tuple[str, str] | None, note: str) -> None:
         """Put one step on the screen."""
         self.query_one("#head", Static).update(Text(head, "bold"))
         self.say(note)
-        self.query_one("#keys", Static).update(Text(" " + keys, "dim", no_wrap=True, overflow="ellipsis"))
+        self.query_one(KeyRow).step = self._step
         choices, entry = self.query_one(OptionList), self.query_one(Input)
         choices.clear_options().add_options(options)
         choices.styles.max_height = len(options)  # of the rows that what stands around it leaves

@@ -16,7 +16,7 @@ from tui_agent.paths import own_file
 from tui_agent.places import marked
 from tui_agent.schema import Fault
 from tui_agent.ui.editor import EditorError, open_at, own_environment
-from tui_agent.ui.failures import MENDING_KEYS
+from tui_agent.ui.failures import MENDING_WAYS
 from tui_agent.ui.reviewing import outside
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Mending:
         """What is wrong: as a card when the configuration cannot be used."""
         app, faults = self._app, self._app.loaded.faults
         if app.loaded.broken:
-            way = "   ".join(filter(None, map(app.keys.say, MENDING_KEYS)))
+            way = "   ".join(filter(None, map(app.keys.say, MENDING_WAYS)))
             app.talk.note("\n".join((*await asyncio.to_thread(errors, faults), ONLY_READS, way)), TITLE)
             faults = tuple(fault for fault in faults if fault.severity != "error")
         for fault in (*faults, *app.appearance.faults):

@@ -32,7 +32,7 @@ class Menus:
     def palette(self, _: str) -> None:
         """All actions that can be chosen, with their keys."""
         items = [
-            PaletteItem(a.id, a.title, self._app.keys.keys(a) or a.slash or "")
+            PaletteItem(a.id, a.title, self._app.keys.keys(a) or a.slash or "", also=" ".join((a.slash or "", *a.also)))
             for a in self._app.keys.actions
             if a.listed and a.scope == "app" and (a.id != "agent.stop" or self._app.main.working)
         ]
@@ -60,5 +60,6 @@ class Menus:
         """Wait for the key behind Ctrl+X; under the card of a failure its letter for details means that."""
         talk = self._app.main.conversation
         failed = talk is not None and (talk.failure is not None or talk.retrying)
-        instead = {BY_ID["card.details"].keys[0]: BY_ID["failure.details"]} if failed else {}
+        letters = self._app.keys["card.details"].keys if failed else ()
+        instead = dict.fromkeys(letters, BY_ID["failure.details"])
         self._app.push_screen(Leader(self._app.keys, instead), self._app.on_choice(self._app.main.act))

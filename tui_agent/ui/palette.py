@@ -42,7 +42,7 @@ class PaletteItem:
     """One thing to choose.
 
     `hint` stands at the right (keys, a price); `note` is told when the item is under the cursor:
-    what choosing it does, or why it is not `enabled`.
+    what choosing it does, or why it is not `enabled`. `also` are other names that it is found by, and that are not shown.
     """
 
     id: str
@@ -51,6 +51,7 @@ class PaletteItem:
     group: str = ""
     enabled: bool = True
     note: str = ""
+    also: str = ""
 
 
 def keys_in(scope: Scope, own: Keymap) -> list[PaletteItem]:
@@ -78,7 +79,7 @@ class Line:
 def search(items: Iterable[PaletteItem], query: str) -> list[Found]:
     """Return the items that fit every word of `query`, best first, those of one group together.
 
-    A word may fit the title, the hint or the group. An empty query keeps the given order.
+    A word may fit the title, the hint, the group or another name. An empty query keeps the given order.
     """
     words = query.lower().split()
     scored = [(score, found) for item in items for score, found in _fit(item, words)]
@@ -96,7 +97,7 @@ def _fit(item: PaletteItem, words: Sequence[str]) -> Iterator[tuple[float, Found
     offsets: set[int] = set()
     for word in words:
         in_title = match(word, item.title) or (0.0, ())
-        elsewhere = (match(word, text) or (0.0, ()) for text in (item.hint, item.group))
+        elsewhere = (match(word, text) or (0.0, ()) for text in (item.hint, item.group, item.also))
         score = max(in_title[0], *(0.6 * score for score, _ in elsewhere if score > 1), 0.0)
         if not score:
             return

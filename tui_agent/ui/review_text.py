@@ -105,13 +105,14 @@ def file_list(entries: Sequence[Entry], at: int, notes: Sequence[Note], height: 
         lead = "› " if number == at else "  "
         style = "bold" if number == at else "dim" if entry.proposed else ""
         counts = f"+{entry.added} -{entry.removed}" if entry.known else ""
-        name = label(entry.path, LIST_WIDTH - 7 - len(counts))
+        name = label(entry.path, LIST_WIDTH - 7 - len(counts), "path")
         text.append(f"{lead}{entry.mark} {name}", style)
         text.append(" " * (LIST_WIDTH - 6 - cell_len(name) - len(counts)) + counts + "\n", "dim")
     if below:
         text.append("\n  notes\n", "dim")
         for note in notes[-below:]:
-            text.append(f"  {label(f'{note.path}:{note.line} {note.text}', LIST_WIDTH - 4)}\n")
+            about = f"{plain(note.path, 'path')}:{note.line} {note.text}"
+            text.append(f"  {label(about, LIST_WIDTH - 4)}\n")
     return text
 
 
@@ -132,9 +133,9 @@ def position(entry: Entry | None, at: int, sums: Sums, view: DiffView | None, wi
     named = view is not None and view.hunks and (not narrow or view.looks.sides != "auto")
     layout = view.layout_words if view is not None and named else ""
     room = width - len(place) - len(counts) - 8
-    if layout and cell_len(plain(entry.path)) + 3 + len(layout) <= room:
+    if layout and cell_len(plain(entry.path, "path")) + 3 + len(layout) <= room:
         place, layout = f"{place}   {layout}", ""
-    name = label(entry.path, max(6, room))
+    name = label(entry.path, max(6, room), "path")
     text.append(f"{entry.mark} {name}", "bold")
     text.append(f"{counts}   {place}")
     if words := "; ".join(filter(None, (layout, plain(entry.words)))):

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui_agent.core.display import label
+from tui_agent.core.display import label, plain
 from tui_agent.sessions import Summary
 from tui_agent.ui.numbers import money, thousands
 
@@ -107,7 +107,7 @@ def row(entry: Entry, width: int, now: float, state: str, *, chosen: bool = Fals
         right = [(f"{turns(one.turns):>9}", "dim"), (f"{money(one.cost):>8}", "dim"), (f"  {short(said):<10}", warns)]
         left = 13
     else:
-        files = str(len(one.files)) if one.files else "-"
+        files = str(one.touched) if one.touched else "-"
         right = [
             (f"{one.turns:>5}", "dim"),
             (f"{files:>7}", "dim"),
@@ -153,7 +153,9 @@ def details(one: Summary, width: int, now: float) -> list[Text]:
     if one.answer:
         lines.append(Text(label(f"  {one.answer}", width), "dim"))
     if one.files:
-        lines.append(Text(label(f"touched: {'  '.join(one.files)}", width), "dim"))
+        more = f"  and {one.touched - len(one.files)} more" if one.touched > len(one.files) else ""
+        named = "  ".join(plain(file, "path") for file in one.files)
+        lines.append(Text(f"{label(f'touched: {named}', width - len(more))}{more}", "dim"))
     return lines
 
 

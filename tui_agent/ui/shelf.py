@@ -110,10 +110,12 @@ class Shelf:
         self._app.run_worker(self._remind(), name="remind")
 
     async def _remind(self) -> None:
-        """Say of the session before this one that something in it was not sent."""
+        """Say of the session before this one that something in it was not sent; not while it is open in another window."""
         here = in_folder(await self.summaries(), self._app.session.root)
         earlier = next((one for one in here if one.id != self._current), None)
-        if earlier is not None and is_file(self.folder / earlier.id / STATE):
+        if earlier is None or self._state(earlier):
+            return
+        if is_file(self.folder / earlier.id / STATE):
             name = earlier.title or "the session before"
             self._app.talk.note(f"What you typed in “{name}” and did not send is kept: /resume -1 goes back to it.")
 

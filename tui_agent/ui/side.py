@@ -29,7 +29,7 @@ def changes_text(changes: Mapping[str, Change], width: int, added: Style, remove
     for path, change in changes.items():
         counts = [f"{sign}{n}" for sign, n in (("+", change.added), ("-", change.removed)) if n]
         taken = len(" ".join(counts))
-        name = label(path, max(6, width - 7 - taken))
+        name = label(path, max(6, width - 7 - taken), "path")
         text.append(f"\n  {change.mark} {name}{' ' * max(1, width - 5 - cell_len(name) - taken)}")
         for number, count in enumerate(counts):
             text.append(" " * bool(number) + count, added if count[0] == "+" else removed)

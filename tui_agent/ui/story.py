@@ -126,7 +126,7 @@ class Story:
             case ev.ArgumentsDelta(name, size):
                 self._writing = Action(VERBS.get(name, name), "", (f"writing {amount(size)} chars",), live=True)
             case RetryTick():
-                self._writing = Card(*failures.countdown(event, self._profile), failures.WAITING_KEYS)
+                self._writing = Card(*failures.countdown(event, self._profile), failures.WAITING_WAYS)
             case ev.Phase("waiting"):
                 self._writing = None
             case ev.Phase("checking", command):
@@ -184,7 +184,7 @@ class Story:
                 self._append([Card(title, text) if title else noticed(text, audience)])
             case ev.ProviderFailed(error):
                 self._leave_reply()
-                self._append([Card(*failures.words(error, self._profile), failures.KEYS)])
+                self._append([Card(*failures.words(error, self._profile), failures.WAYS)])
             case ev.RunEnded():
                 self._leave_reply()
                 self._pending.clear()

@@ -19,7 +19,7 @@ def suggestion_line(choice: Choice, width: int, *, chosen: bool, names: int, key
     """One row: the sign, what is put in, in `names` cells what it is; at the chosen one the `keys` that take it."""
     keys = keys if chosen and width >= 50 else ""
     room = max(1, width - 4)
-    value = label(choice.value, room)
+    value = label(choice.value, room, "path")
     text = Text("› " if chosen else "  ", no_wrap=True, end="")
     text.append(value)
     if value == choice.value:

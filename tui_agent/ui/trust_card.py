@@ -145,7 +145,8 @@ class TrustCard(LateModal[TrustAnswer]):
     def _entry(self, want: Want, width: int, *, here: bool) -> Iterator[Text]:
         mark = "[x]" if want.name in self._marked else "[ ]"
         changed = "   changed" if self._accepted(want.name) is not None else ""
-        title = f"{want.name}: {want.path}" if want.name not in want.path else want.path
+        path = plain(want.path, "path")
+        title = f"{want.name}: {path}" if want.name not in want.path else path
         text = Text(f"{'›' if here else ' '} {mark} ")
         text.append(label(title, width), "bold")
         text.append(changed, "dim")
@@ -229,7 +230,7 @@ class TrustCard(LateModal[TrustAnswer]):
                 self._marked ^= {want.name}
             else:  # all of it; of a changed one, what changed
                 view = DiffView(self._accepted(want.name), want.data)
-                self.app.push_screen(Viewer(f"{want.name}: {want.path}", view))
+                self.app.push_screen(Viewer(f"{want.name}: {plain(want.path, 'path')}", view))
 
 
 async def ask_trust(

@@ -62,7 +62,7 @@ def turn_row(turn: Turn, width: int) -> Text:
     """A turn in the list: its number, its message, and the files that changed."""
     text = Text(no_wrap=True, overflow="ellipsis")
     count = f"{len(turn.paths)} file{'s' * (len(turn.paths) != 1)}"
-    names = ", ".join(turn.paths)
+    names = ", ".join(plain(path, "path") for path in turn.paths)
     text.append(f"{turn.number:>3}  ", "dim")
     text.append(label(" ".join(turn.text.split()), max(1, width - 6)))
     text.append(f"\n     {count}: ", "dim")
@@ -104,11 +104,11 @@ def step_row(step: Restore, width: int, yes: str, *, chosen: bool) -> Text:
     style = "bold" if step.asks else "" if step.possible else "dim"
     text.append(f"{mark} ", style)
     if width < NARROW:
-        text.append(label(step.path, max(1, width - 5)), style)
+        text.append(label(step.path, max(1, width - 5), "path"), style)
         text.append(f"\n    {said}", "dim")
         return text
     room = max(1, width - 38)
-    name = label(step.path, room)
+    name = label(step.path, room, "path")
     text.append(name, style)
     text.pad_right(max(0, room + 4 - text.cell_len))
     text.append(f"  {said}", style if step.asks else "dim")
@@ -226,7 +226,7 @@ class UndoScreen(Modal[Chosen | None]):
         step = self._step
         if step is not None and step.possible:
             now, then = await self._versions(step)
-            self.app.push_screen(Viewer(f"{step.path}   now → after", DiffView(now, then)))
+            self.app.push_screen(Viewer(f"{plain(step.path, 'path')}   now → after", DiffView(now, then)))
 
     def action_carry_out(self) -> None:
         """Do it."""

@@ -1,6 +1,6 @@
 """What a command did to the files: an index before it and one after it, and the difference.
 
-An index costs one walk (no file is read), and covers at most 50,000 files that no ignore file excludes, and those that
+An index costs one walk (no file is read), and covers at most 20,000 files that no ignore file excludes, and those that
 the session has read whatever is ignored. Both go by the rules that held before: what a command does to an ignore file
 neither makes files appear nor hides any.
 """
@@ -18,7 +18,7 @@ from tui_agent.core.receipt import LINK
 from tui_agent.tools.walk import Ignores, everything
 from tui_agent.workspace.files import Identity, identity, permissions
 
-MAX_FILES = 50_000
+MAX_FILES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
