@@ -290,6 +290,25 @@ def test_what_a_command_changed_is_in_its_receipt_and_undone_where_known(command
     }
 
 
+def test_a_file_that_was_read_comes_back_to_between_two_commands_and_to_what_the_person_wrote(command_desk) -> None:
+    texts = iter(["one\n", "two\n", "three\n"])
+    desk = command_desk(lambda cwd: (cwd / "a.txt").write_text(next(texts)))
+    desk.put("a.txt", "begin\n")
+    desk.call("read_file", path="a.txt")
+    first, second = (desk.call("run_command", argv=["x"]).receipt for _ in range(2))
+    (desk.root / "a.txt").write_text("by hand\n")
+    third = desk.call("run_command", argv=["x"]).receipt
+    assert planned(desk, third)["a.txt"].state == "ready"
+    undo(desk, third)
+    assert desk.tree() == {"a.txt": b"by hand\n"}
+    assert planned(desk, first, second)["a.txt"].state == "changed"  # never over what the person wrote without asking
+    (desk.root / "a.txt").write_text("two\n")
+    undo(desk, second)
+    assert desk.tree() == {"a.txt": b"one\n"}
+    undo(desk, first)
+    assert desk.tree() == {"a.txt": b"begin\n"}
+
+
 def test_after_a_command_changed_a_file_it_must_be_read_again(command_desk) -> None:
     desk = command_desk(sed)
     for name in ("read.txt", "unread.txt", "removed.txt"):

@@ -1,7 +1,8 @@
 """Commands with their consequences: run a program, then say which files it changed.
 
-Before the program starts, the bytes of every file that the session has read are copied, so that what the
-program does to those can be undone; for files that were clean in git the object's name is kept instead.
+Before the program starts, the bytes of every file that the session has read are copied as they are then, whoever wrote
+them since, so that what the program does to those can be undone; for files that were clean in git the object's name is
+kept instead.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tui_agent.tools.commands import CommandResult, words
 from tui_agent.workspace import index
 from tui_agent.workspace.blocking import to_the_end
 from tui_agent.workspace.committed import PREFIX, Tracked, tracked
-from tui_agent.workspace.files import Disk, Identity, sha256
+from tui_agent.workspace.files import Disk, Identity, identity, sha256
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.receipts import UNKNOWN
 from tui_agent.workspace.running import Commands, Interrupted
@@ -89,16 +90,21 @@ def _prepare(disk: Disk, memory: Memory) -> tuple[index.Index, Mapping[str, Trac
     held = []
     for path, known in tuple(memory.known.items()):
         stands = before.files.get(path)
-        if known.secret or stands is None or (known.identity and stands[0] != known.identity[0]):
+        if known.secret or stands is None:
             continue
-        if stands != known.identity or known.sha256 not in memory.blobs:
-            data = content(disk, path)
-            if data is None or sha256(data) != known.sha256 or memory.blobs.put(data) is not None:
+        name = memory.holds(path, stands)
+        if name is None or name not in memory.blobs:
+            data = content(disk, path, stands)
+            if data is None or memory.blobs.put(data) is not None:
                 continue
-            memory.known[path] = replace(known, identity=stands)  # touched, or its permissions: the bytes are the same
-        if memory.told.get(path) != known.sha256:
-            memory.told[path] = known.sha256
-            held.append(FileChange(path, known.sha256, known.sha256, before.modes.get(path)))
+            name = sha256(data)
+            if name == known.sha256:  # touched, or its permissions
+                memory.known[path] = replace(known, identity=stands)
+            else:  # the person wrote it since, or a command
+                memory.left[path] = stands, name
+        if memory.told.get(path) != name:
+            memory.told[path] = name
+            held.append(FileChange(path, name, name, before.modes.get(path)))
     return before, tracked(disk.anchor.root), tuple(held)
 
 
@@ -144,10 +150,10 @@ def _touched(stood: Identity | None, stands: Identity | None, *, chmod: bool) ->
     return stood != stands
 
 
-def content(disk: Disk, path: str) -> bytes | None:
-    """The bytes of a file, None when it is gone, unreadable or too large to be kept."""
+def content(disk: Disk, path: str, stands: Identity | None = None) -> bytes | None:
+    """The bytes of a file, None when it is gone, unreadable or too large to be kept, or does not stand like this."""
     try:
         found = disk.content(disk.anchor.resolve(path))
     except (OSError, ToolError):
         return None
-    return found[0] if found else None
+    return found[0] if found and stands in {None, identity(found[1])} else None

@@ -38,8 +38,8 @@ class Known:
 class Memory:
     """The files a session has seen, by path relative to the workspace.
 
-    `told` are the hashes that the log holds of files that were only read, from when a command began. `left` are the
-    files as commands left them, with their hashes: nobody read those, so they are known for receipts only.
+    `told` are the hashes that the log holds of files that were not written here, from when a command began. `left` are the
+    files as others left them, with their hashes: the model read none of those, so they are known for receipts only.
     """
 
     blobs: Blobs
