@@ -197,7 +197,7 @@ def status_lines(event: ev.Event, last: ev.Event | None, session: Session, style
         case ev.ProviderFailed(error):
             stop = "" if error.message.endswith((".", "?", "!")) else "."
             return [plain(f"tui-agent: {error.message}{stop} {NEXT[error.kind]}")]
-        case ev.CheckDone(passed=passed) if not (style.quiet and passed):
+        case ev.CheckDone(passed=passed, warnings=warnings) if warnings or not (style.quiet and passed):
             return check_lines(event)
         case _ if style.quiet:
             return []
@@ -227,6 +227,7 @@ def check_lines(check: ev.CheckDone) -> Iterator[str]:
     result = "ok" if check.passed else failed if check.ran else "could not be run"
     command = label(shlex.join(check.argv), _OBJECT)
     yield in_lines([f"  check  {command}", result, seconds(check.duration), confined], "   ", "    ")
+    yield from (indented(warning, 4) for warning in check.warnings)
     if not check.passed:
         yield indented(check.output, 4)
 

@@ -18,6 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.core.types import ApprovalRequest, Decision, Outcome, ToolCall
+from tui_agent.gate import run_check
+from tui_agent.oneshot import check_lines
+from tui_agent.ui.blocks import check_done
 from tui_agent.workspace import Workspace, protected
 from tui_agent.workspace.confined import CACHES, Choice, Confined, caches, choose, needed, sign_of_sandbox
 from tui_agent.workspace.live import UNLIMITED
@@ -106,6 +109,18 @@ async def test_what_is_protected_is_put_back_and_told(box, work):
     assert not list((work / ".git" / "hooks").iterdir())
     assert (work / ".git" / "index").read_text() == "ok\n"
     assert any("put back as it was" in remark and ".tui_agent" in remark for remark in result.warnings)
+
+
+async def test_a_check_that_passes_tells_what_was_put_back_too(box, work):
+    if box is None:
+        return
+    done = await run_check(Workspace(work, commands=box()), (SHELL, "-c", "mkdir .tui_agent"), lambda _: None)
+    assert done.passed
+    assert not (work / ".tui_agent").exists()
+    told = "not allowed, and put back as it was: .tui_agent"
+    assert any(told in warning for warning in done.warnings)
+    assert any(told in line for line in check_lines(done))
+    assert any(told in fact for fact in check_done(done).facts)
 
 
 async def test_what_the_person_changes_meanwhile_stays_where_the_command_could_not(box, work):

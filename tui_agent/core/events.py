@@ -198,6 +198,8 @@ class CheckDone:
     """The name by which the model can read a long output in parts."""
     ran: bool = True
     """False: it could not be started, or was ended from outside, so it says nothing of the edits."""
+    warnings: tuple[str, ...] = ()
+    """What the person must see of it, whether it passed or not."""
 
     @property
     def passed(self) -> bool:

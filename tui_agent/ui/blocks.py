@@ -210,7 +210,9 @@ def tool_done(event: ev.ToolDone) -> Action:
 def check_done(event: ev.CheckDone) -> Action:
     """The line of a check."""
     code = event.exit_code
-    facts = tuple(filter(None, [seconds(event.duration), "unsandboxed" if event.sandbox == "none" else ""]))
+    facts = tuple(
+        filter(None, [seconds(event.duration), "unsandboxed" if event.sandbox == "none" else "", *event.warnings])
+    )
     if event.passed:
         return Action("check", shlex.join(event.argv), facts, "ok", "ok", output=event.output)
     word = "could not be run" if not event.ran else "FAIL, did not end" if code is None else f"FAIL exit {code}"
