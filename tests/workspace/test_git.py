@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -396,20 +396,63 @@ PIECE = st.sampled_from(
         "\\\n",
         "[alias]\n",
         '[diff "x"]',
+        "\nst=",
+        " = x",
+        '" x "',
+        "\\t",
+        "\\n",
+        '\\"',
+        "\r",
+        "\r\n",
+        "\0",
+        "\ufeff",
+        "\x0b",
     ]
 )
 
 
 @examples(150)
 @given(st.lists(st.one_of(PIECE, NAMED), max_size=16).map("".join))
+@example("[alias]\nst = x\\")
+@example('[include]\npath = " x "')
+@example("[include]\npath = x\\ty\0z")
+@example("[include]\npath = x \t y  # z")
 def test_a_configuration_is_read_as_git_reads_it(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.getbasetemp() / "some-config"
-    file.write_text(text)
+    file.write_bytes(text.encode())
     said = subprocess.run(["git", "config", "--no-includes", "-f", str(file), "-lz"], capture_output=True, check=False)
     if said.returncode == 0:  # what git refuses starts nothing
-        want = {entry.partition("\n")[0] for entry in said.stdout.decode().split("\0")}
-        want = {key for key in want if "." in key}  # before the first header there is no setting
-        assert want <= {".".join(filter(None, each[:3])) for each in git.settings(text) if each[2]}
+        want = {blanks(entry).partition("\n")[::2] for entry in said.stdout.decode().split("\0")}
+        want = {pair for pair in want if "." in pair[0]}  # before the first header there is no setting
+        assert want <= {(".".join(filter(None, each[:3])), blanks(each[3])) for each in git.settings(text) if each[2]}
+
+
+def blanks(text: str) -> str:
+    """Which blanks stand in a value depends on the version of git."""
+    return text.replace("\t", " ").replace("\r", " ")
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [('" x "', " x "), ("a\\tb", "a\tb"), ("a\tb", "a b"), ("x\0y", "x"), ("x\\", "x"), ("~/x", "")],
+)
+def test_a_file_that_is_included_is_found_however_its_name_is_written(written: str, name: str, tmp_path: Path) -> None:
+    for folder in ("repo/.git/objects", "repo/.git/refs", "home"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "repo/.git/HEAD").write_text("ref: refs/heads/x\n")
+    (tmp_path / "repo/.git/config").write_text(f"[include]\npath = {written}")
+    if name:
+        (tmp_path / "repo/.git" / name).write_text('[filter "f"]\nclean = x\n')
+    assert names(str(tmp_path / "repo")) == ({("filter", "f")} if name else set())
+
+
+def test_what_is_included_from_where_git_is_installed_cannot_be_found(tmp_path: Path) -> None:
+    for folder in (".git/objects", ".git/refs"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/x\n")
+    (tmp_path / ".git/config").write_text("[include]\npath = %(prefix)/../x\n")
+    with pytest.raises(git.TooMuchError):
+        git.off([str(tmp_path)])
 
 
 def test_the_fact_beside_a_command_holds() -> None:

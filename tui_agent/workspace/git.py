@@ -111,12 +111,14 @@ _TOKEN = re.compile(
       [#;][^\n]*
     | \[\s* (?P<section>[\w.-]*?) (?: \.(?P<plain>[^\]"\s.]+) | \s+"(?P<quoted>(?:[^"\\\n]|\\.)*)" )? \s*\]
     | (?P<key>[A-Za-z][\w-]*) [^\S\n]*
-      (?: = (?P<value>(?:[^"\\\n\#;]|\\[\s\S]|"(?:[^"\\\n]|\\[\s\S])*")*) (?:[#;][^\n]*)? )? (?=\n|\Z)
+      (?: = (?P<value>(?:[^"\\\n\#;]|\\(?:[\s\S]|\Z)|"(?:[^"\\\n]|\\[\s\S])*")*) (?:[#;][^\n]*)? )? (?=\n|\Z)
     | [^\n]*  # git refuses a file with such a line
     )""",
     re.VERBOSE,
 )
-_WRITTEN = re.compile(r'"|\\([\s\S])')
+_PIECE = re.compile(r"""\\(?P<escaped>[\s\S]|\Z)|(?P<quote>")|(?P<blanks>[ \t\r]+)|(?P<plain>[^\\" \t\r]+)""")
+_ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "\n": ""}
+_TABS = re.compile(r"[\t\r]")
 _MAX_BYTES = 1 << 20
 _MAX_FILES = 256
 _MAX_NAMES = 400
@@ -286,8 +288,22 @@ def settings(text: str) -> Iterator[tuple[str, str, str, str]]:
             name = (plain or "").lower() if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
             yield section, name, "", ""
         elif token["key"] and section:
-            value = _WRITTEN.sub(lambda found: "" if found[1] in {None, "\n"} else found[1], token["value"] or "")
-            yield section, name, token["key"].lower(), value.strip()
+            yield section, name, token["key"].lower(), _value(token["value"] or "")
+
+
+def _value(written: str) -> str:
+    """A value as git reads it: blanks at its ends count only in quotes, and nothing behind a NUL does."""
+    value, blanks, quoted = "", "", False
+    for piece in _PIECE.finditer(written):
+        if piece["quote"]:
+            quoted = not quoted
+        elif piece["blanks"] and not quoted:
+            blanks = piece["blanks"] if value else ""
+        else:
+            escaped = piece["escaped"]
+            value += blanks + (piece[0] if escaped is None else _ESCAPES.get(escaped, escaped))
+            blanks = ""
+    return value.partition("\0")[0]
 
 
 def texts(places: Iterable[tuple[Path, list[Path]]]) -> Iterator[str]:
@@ -334,12 +350,12 @@ def _configuration(own: list[Path], seen: set[Path]) -> Iterator[str]:
         if text is None:
             continue
         yield text
-        # resolved as git does: from the folder of the including file, `~` from home
-        todo += [
-            file.parent / os.path.expanduser(value)  # noqa: PTH111 - does not raise
-            for section, _, key, value in settings(text)
-            if section in {"include", "includeif"} and key == "path"
-        ]
+        for section, _, key, value in settings(text):
+            if section in {"include", "includeif"} and key == "path":
+                if value.startswith("%("):
+                    raise TooMuchError("a file that is included from where git is installed")
+                # resolved as git does: from the folder of the including file, `~` from home; old ones make blanks of tabs
+                todo += [file.parent / os.path.expanduser(each) for each in (value, _TABS.sub(" ", value))]  # noqa: PTH111 - does not raise
 
 
 def leads_elsewhere(folder: Path) -> bool:
