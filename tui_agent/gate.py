@@ -69,4 +69,6 @@ async def run_check(workspace: Workspace, argv: tuple[str, ...], emit: Emit) -> 
     long = result.exit_code != 0 and len(output) > CHECK_HEAD + CHECK_TAIL
     kept = await to_the_end(lambda: workspace.outputs.keep(output)) if long else ""
     ran, sandbox = result.error is None, result.sandbox
-    return ev.CheckDone(argv, result.exit_code, output, result.duration, sandbox, receipt, kept, ran, result.warnings)
+    return ev.CheckDone(
+        argv, result.exit_code, output, result.duration, sandbox, receipt, kept, ran, tuple(result.warnings)
+    )
