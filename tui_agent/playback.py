@@ -50,6 +50,7 @@ from tui_agent.replay import (
     play,
     recorded_check,
 )
+from tui_agent.sessions import LOG, find, listed
 from tui_agent.shapes import Divergence, Recorded, Shape, describe
 from tui_agent.tools.registry import TOOLS
 from tui_agent.trust import TrustStore
@@ -65,15 +66,15 @@ _SHOWN = 160
 
 
 def log_of(paths: Paths, session: str) -> Path:
-    """The log of a session, given by its id, its folder or the log itself.
+    """The log of a session, given by the log itself, its folder, or as everywhere by its id or name.
 
     Raises:
         ConfigError: there is none.
     """
-    for candidate in (Path(session), Path(session, "log.jsonl"), paths.sessions / session / "log.jsonl"):
+    for candidate in (Path(session), Path(session, LOG)):
         if is_file(candidate):
             return candidate
-    raise ConfigError(f"there is no session {session!r}: give its id (a folder of {paths.sessions}) or its log.jsonl")
+    return paths.sessions / find(listed(paths.sessions), session, Path(os.path.realpath("."))).id / LOG
 
 
 def replay(log: Path, settings: Settings, trust: TrustStore, *, execute: bool) -> int:

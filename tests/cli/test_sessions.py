@@ -48,6 +48,12 @@ def test_prune_only_says_it_first_and_then_does_it(shell: Shell) -> None:
     assert new.exists()
 
 
+def test_an_export_without_a_name_says_what_it_takes(shell: Shell) -> None:
+    done = shell.run("sessions", "export")
+    assert (done.code, done.out) == (5, "")
+    assert "-1 for the last one here" in done.err
+
+
 def test_a_wrong_age_is_refused_with_an_example(shell: Shell) -> None:
     for words in (("prune",), ("prune", "--older", "soon"), ("--older", "90d")):
         done = shell.run("sessions", *words)

@@ -10,7 +10,7 @@ from tui_agent import playback
 from tui_agent.config import load
 from tui_agent.core.display import plain
 from tui_agent.paths import user_paths
-from tui_agent.subcommands.parsing import USAGE_ERROR, Parser, config_file
+from tui_agent.subcommands.parsing import USAGE_ERROR, Parser, config_file, word
 from tui_agent.trust import TrustStore
 
 
@@ -20,7 +20,12 @@ def parser() -> argparse.ArgumentParser:
         prog="tui-agent replay",
         description="Play a saved session's replies through today's loop, up to the first event that is not as recorded.",
     )
-    p.add_argument("session", metavar="SESSION", help="its id, its folder or its log.jsonl")
+    p.add_argument(
+        "session",
+        type=word,
+        metavar="SESSION",
+        help="its name or id, -1 for the last one here, its folder or its log.jsonl",
+    )
     p.add_argument("--execute", action="store_true", help="carry out its effects again, in a copy of today's folder")
     return p
 

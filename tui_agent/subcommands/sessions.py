@@ -47,7 +47,9 @@ def run(options: argparse.Namespace) -> int:
     paths = user_paths()
     sessions_in(paths)
     first, rest = options.words[:1], options.words[1:]
-    if first == ["export"] and rest:
+    if first == ["export"]:
+        if not rest:
+            raise ConfigError("export takes the name or id of a session, -1 for the last one here")
         return exported(" ".join(rest), paths, as_json=options.json)
     if first == ["prune"]:
         return prune(options.older, paths, dry_run=options.dry_run)
