@@ -94,6 +94,32 @@ async def test_search_by_name_prompt_and_file_all_projects_and_back(tmp_path: Pa
         assert app.screen is app.main
 
 
+@pytest.mark.parametrize("size", SIZES)
+async def test_in_the_list_of_all_projects_each_says_which_one_it_belongs_to(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    made(kept(tmp_path), *turn("elsewhere"), cwd="/srv/parser")
+    async with opened(tmp_path, answers("x"), size=size) as (app, pilot):
+        await list_open(app, pilot)
+        await pilot.press("a")
+        await until(lambda: "parser" in text_of(app))
+        if size[1] >= 24:
+            assert "in /srv/parser" in text_of(app)
+
+
+async def test_the_names_of_the_columns_stand_above_them_beside_a_scrollbar_too(tmp_path: Path) -> None:
+    for number in range(20):
+        made(kept(tmp_path), *turn(f"number {number}"), cwd="/srv/parser")
+    async with opened(tmp_path, answers("x"), size=(101, 20)) as (app, pilot):
+        await list_open(app, pilot)
+        await pilot.press("a")
+        await until(lambda: "number" in text_of(app))
+        await pilot.pause()
+        lines = text_of(app).splitlines()
+        heading, line = (next(x for x in lines if word in x) for word in ("turns", "number"))
+        assert heading.index("turns") + len("turns") == line.index(" 1 ") + len(" 1"), (heading, line)
+
+
 async def test_a_session_of_another_folder_is_forked_into_this_one_or_named_with_its_command(tmp_path: Path) -> None:
     folders = three(tmp_path)
     async with opened(tmp_path, answers("x")) as (app, pilot):
@@ -191,7 +217,7 @@ def test_forks_stand_below_what_they_left_and_a_ring_hangs_nothing() -> None:
 def test_no_row_is_wider_than_the_screen(width: int) -> None:
     wide = Summary(
         "i",
-        "/w",
+        f"/{'w' * 90}",
         1.0,
         ("old", "宽" * 90),
         "x" * 300,
@@ -204,7 +230,7 @@ def test_no_row_is_wider_than_the_screen(width: int) -> None:
         parent="p",
         turn=7,
     )
-    for entry in arranged([wide]):
+    for entry in arranged([wide], Path("/another")):
         for chosen in (True, False):
             for line in row(entry, width, 2.0, "open elsewhere", chosen=chosen):
                 assert line.cell_len <= width

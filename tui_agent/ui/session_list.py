@@ -122,6 +122,7 @@ class SessionList(Modal[Pick | None]):
         self._rows.can_focus = True
         self._rows.focus()
         self.query_one("#sessions-rename").display = False
+        self.watch(self._rows, "show_vertical_scrollbar", self._tell, init=False)  # the columns are others then
         await self._reload()
 
     async def _reload(self, at: str | None = None) -> None:
@@ -148,7 +149,7 @@ class SessionList(Modal[Pick | None]):
     def _draw(self, at: str | None = None, *, first: bool = False) -> None:
         """Show what fits, the cursor on the session `at`, on the first one, or where it was."""
         current = None if first else self._rows.current
-        self._rows.show(arranged(self._shown), at or (current.id if current else None))
+        self._rows.show(arranged(self._shown, self._world.here), at or (current.id if current else None))
         self._tell()
 
     def _tell(self) -> None:
@@ -162,10 +163,11 @@ class SessionList(Modal[Pick | None]):
         head.pad_right(max(1, width - head.cell_len - len(counts) - len(order)))
         head.append(f"{counts}{order}", "dim")
         self.query_one("#sessions-head", Static).update(head)
-        self.query_one("#sessions-columns", Static).update(Text(heading(self._rows.size.width), "dim", no_wrap=True))
-        columns = self.query_one("#sessions-columns")
+        named = heading(self._rows.scrollable_content_region.width)
+        columns = self.query_one("#sessions-columns", Static)
+        columns.update(Text(named, "dim", no_wrap=True))
         columns.display = width >= MEDIUM
-        columns.set_class(bool(heading(self._rows.size.width)), "-named")
+        columns.set_class(bool(named), "-named")
         self.query_one("#sessions-what").display = width >= MEDIUM
         below = self._below(width)
         self.query_one("#sessions-details", Static).update(below)
@@ -177,7 +179,7 @@ class SessionList(Modal[Pick | None]):
             return Text(plain(self._said), "bold")
         if (one := self._rows.current) is not None:
             most = 5 if self.size.height >= 30 else 3 if self.size.height >= 22 else 0
-            return Text("\n").join(details(one, width, self._world.now())[:most])
+            return Text("\n").join(details(one, width, self._world.now(), self._world.here)[:most])
         if self._query.value.strip():
             more = self._world.keys.say(" {sessions.all} looks in all projects.")
             return Text(f"Nothing fits. Backspace widens the search, Esc ends it.{more}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from rich.text import Text
 from textual import events
@@ -19,6 +20,8 @@ from tui_agent.ui.numbers import money, thousands
 
 WIDE, MEDIUM = 100, 60
 """Cells from which on a row has all its columns, and from which on it is one line."""
+FOLDER = 20
+"""Cells of a row that the name of another folder may take."""
 
 State = Callable[[Summary], str]
 """How a session stands now: "open here", "open elsewhere", else ""."""
@@ -30,9 +33,11 @@ class Entry:
 
     one: Summary
     depth: int = 0
+    folder: str = ""
+    """The name of its folder, where that is another than `here`."""
 
 
-def arranged(found: Sequence[Summary]) -> list[Entry]:
+def arranged(found: Sequence[Summary], here: Path | None = None) -> list[Entry]:
     """Forks behind the session they left, where that is in the list too; otherwise the order stays."""
     ids = {one.id for one in found}
     forks: dict[str, list[Summary]] = {}
@@ -45,7 +50,7 @@ def arranged(found: Sequence[Summary]) -> list[Entry]:
     def put(one: Summary, depth: int) -> None:
         if one.id not in placed:
             placed.add(one.id)
-            out.append(Entry(one, depth))
+            out.append(Entry(one, depth, Path(one.cwd).name if elsewhere(one, here) else ""))
             for fork in forks.get(one.id, ()):
                 put(fork, depth + 1)
 
@@ -55,6 +60,11 @@ def arranged(found: Sequence[Summary]) -> list[Entry]:
     for one in found:  # a ring of parents can only come from edited files
         put(one, 0)
     return out
+
+
+def elsewhere(one: Summary, here: Path | None) -> bool:
+    """Whether a session belongs to another folder."""
+    return here is not None and one.cwd not in {"", str(here)}
 
 
 def when(at: float, now: float) -> str:
@@ -101,7 +111,7 @@ def row(entry: Entry, width: int, now: float, state: str, *, chosen: bool = Fals
     warns = "bold" if one.damage or one.waiting else "dim"
     if width < MEDIUM:
         first = Text(sign + indent + label(name(one), max(4, width - 3 - len(indent))), no_wrap=True, end="")
-        rest = "   ".join(filter(None, (when(one.changed, now), turns(one.turns), said)))
+        rest = "   ".join(filter(None, (when(one.changed, now), turns(one.turns), said, entry.folder)))
         return [first, Text(label(f"    {' ' * len(indent)}{rest}", width), "dim", no_wrap=True, end="")]
     if width < WIDE:
         right = [(f"{turns(one.turns):>9}", "dim"), (f"{money(one.cost):>8}", "dim"), (f"  {short(said):<10}", warns)]
@@ -120,8 +130,9 @@ def row(entry: Entry, width: int, now: float, state: str, *, chosen: bool = Fals
     line = Text(sign, no_wrap=True, end="")
     time = when(one.changed, now)
     line.append(f"{indent}{time.removesuffix(' today') if indent else time}"[: left - 1].ljust(left), "dim")
-    title = label(name(one), room)
-    line.append(title)
+    where = label(entry.folder, min(FOLDER, room // 2)) if entry.folder else ""
+    line.append(label(name(one), room - len(where) - 2 * bool(where)))
+    line.append(f"  {where}" if where else "", "dim")
     line.pad_right(max(0, 2 + left + room - line.cell_len))
     for text, style in right:
         line.append(text, style)
@@ -136,8 +147,8 @@ def heading(width: int) -> str:
     return f"  {'when':<14}{'name':<{max(8, width - 77)}}{'turns':>5}{'files':>7}{'cost':>9}   {'model':<16}  state"
 
 
-def details(one: Summary, width: int, now: float) -> list[Text]:
-    """What stands below the list: the end of the session, and what it touched."""
+def details(one: Summary, width: int, now: float, here: Path | None = None) -> list[Text]:
+    """What stands below the list: the end of the session, its folder where that is another one, and what it touched."""
     lines: list[Text] = []
     tokens = f", {thousands(one.tokens)} tokens" if one.tokens else ""
     last = f"last: {when(one.changed, now)}{tokens}"
@@ -148,6 +159,8 @@ def details(one: Summary, width: int, now: float) -> list[Text]:
     lines.append(head)
     if one.damage:
         lines.append(Text(label(f"damaged: {one.damage}", width), "bold"))
+    if elsewhere(one, here):
+        lines.append(Text(label(f"in {one.cwd}", width)))
     if one.last:
         lines.append(Text(label(f"› {one.last}", width)))
     if one.answer:
