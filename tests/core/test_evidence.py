@@ -328,7 +328,12 @@ def test_any_answer_has_its_claims(text: str) -> None:
     assert all(isinstance(claim, str) for claim in unbacked_claims(text, []))
 
 
-GIT = ["I committed and pushed the changes.", "Committed and pushed.", "The changes have been committed and pushed."]
+GIT = [
+    "I committed and pushed the changes.",
+    "Edited it, committed and pushed.",
+    "Committed and pushed.",
+    "The changes have been committed and pushed.",
+]
 
 
 @pytest.mark.parametrize("text", GIT)

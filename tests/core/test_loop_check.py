@@ -234,8 +234,11 @@ def meddling(*changes: tuple[str, str | None, str | None]) -> Check:
 
 
 async def test_a_check_that_changes_files_itself_is_told() -> None:
-    how = Agent(scripted([write(), {"text": "done"}]), FakeTools(), Person(), check=meddling((".cov", None, "h")))
+    seen: list[Request] = []
+    replies = [write(), {"text": "done"}]
+    how = Agent(scripted(replies, seen=seen), FakeTools(), Person(), check=meddling((".cov", None, "h")))
     events = await events_of(how)
+    assert seen[1].messages[-1].text == "check passed: make check\nThe check itself changed .cov."
     assert ended(events).reason is StopReason.VERIFIED
     assert [e.text for e in events if isinstance(e, ev.Notice)] == ["look at it: the check itself changed .cov"]
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.fakes import Person
 from tests.test_modes import play, session
 from tui_agent.core import events as ev
+from tui_agent.core.file_state import Sight
 from tui_agent.core.profile import Profile
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Session
@@ -63,12 +67,38 @@ async def later(tmp_path: Path, first: list[Any], second: Any) -> tuple[Session,
         ([READ, EDIT], WRITE),
         ([NEW], ANEW),
         ([READ, call("search", text="line")], EDIT),
+        ([REST, PART], WRITE),
+        ([{"calls": [*REST["calls"], *PART["calls"]]}], WRITE),
     ],
     ids=str,
 )
 async def test_what_was_read_before_may_be_changed_later(tmp_path: Path, first: list[Any], second: Any) -> None:
     _, done = await later(tmp_path, first, second)
     assert done.status == "applied", done.text
+
+
+async def test_parts_make_a_whole_in_whatever_order_they_were_read(tmp_path: Path) -> None:
+    made, _ = session(tmp_path, [{"calls": [*REST["calls"], *PART["calls"]]}, WRITE, {"text": "ok"}])
+    (made.root / "a.txt").write_text(LINES)
+    done = [e for e in await play(made) if isinstance(e, ev.ToolDone)]
+    assert [e.status for e in done] == ["applied"] * 3
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 9)), max_size=8), st.randoms())
+def test_what_was_read_does_not_depend_on_the_order(parts: list[tuple[int, int]], random: Random) -> None:
+    def together(some: list[tuple[int, int]]) -> Sight:
+        sight = Sight("a", "h")
+        for first, more in some:
+            sight = Sight("a", "h", ((first, first + more),)).beside(sight)
+        return sight
+
+    mixed = list(parts)
+    random.shuffle(mixed)
+    assert together(parts) == together(mixed)
+    read = {line for first, more in parts for line in range(first, first + more + 1)}
+    assert {line for first, last in together(parts).lines for line in range(first, last + 1)} == read
+    assert together(parts).upto == next(line for line in range(99) if line + 1 not in read)
+    assert Sight("a", "other").beside(together(parts)) == Sight("a", "other")
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ _WHAT = (
 )
 _TO_GIT = r"to\s+(?:git|github|gitlab|origin|main|master|upstream|the\s+(?:remote|repo\w*|branch))"
 _COMMITTED = late(
-    rf"(?:{_FIRST}|\band\s+(?:then\s+)?|\b{_WHAT}\s+(?:are\s+now|is\s+now|has\s+been|have\s+been)\s+)"
+    rf"(?:{_FIRST}|,\s+|\band\s+(?:then\s+)?|\b{_WHAT}\s+(?:are\s+now|is\s+now|has\s+been|have\s+been)\s+)"
     rf"(committed|pushed)(?:\s+and\s+(committed|pushed))?(?=[`'\"*]*(?:\s*$|\s*[,:)]|\s+(?:{_WHAT}|{_TO_GIT}|as|with|and)\b))",
     re.IGNORECASE,
 )

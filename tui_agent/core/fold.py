@@ -35,6 +35,8 @@ from tui_agent.core.types import (
 
 CHECK_HEAD, CHECK_TAIL = 1_000, 7_000
 """Characters of a failed check's output that the model is told; errors stand at its end."""
+NAMED = 8
+"""Files that the model is told of at once."""
 INTERRUPTED = "interrupted: the result of this action is unknown. Look before you try it again."
 
 
@@ -121,13 +123,19 @@ def check_text(check: ev.CheckDone) -> str:
     """What the model is told about a check."""
     command = shlex.join(check.argv)
     if check.passed:
-        return f"check passed: {command}"
+        return f"check passed: {command}{_changed_by(check)}"
     if not check.ran:
         return f"the check could not be run, which is no fault of yours: {command}\n{check.output}"
     how = "did not end in time" if check.exit_code is None else f"exit {check.exit_code}"
-    return (
-        f"check FAILED ({how}): {command}\n{head_and_tail(check.output, CHECK_HEAD, CHECK_TAIL, rest_of(check.kept))}"
-    )
+    output = head_and_tail(check.output, CHECK_HEAD, CHECK_TAIL, rest_of(check.kept))
+    return f"check FAILED ({how}): {command}{_changed_by(check)}\n{output}"
+
+
+def _changed_by(check: ev.CheckDone) -> str:
+    """What a check changed itself, for the model: its next edit of that would be refused."""
+    paths = check.receipt.touched if check.receipt is not None else ()
+    more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
+    return f"\nThe check itself changed {', '.join(paths[:NAMED])}{more}." if paths else ""
 
 
 def protocol(events: Iterable[AnyEvent]) -> Spoken:

@@ -90,7 +90,7 @@ def _prepare(disk: Disk, memory: Memory) -> tuple[index.Index, Mapping[str, Trac
     held = []
     for path, known in tuple(memory.known.items()):
         stands = before.files.get(path)
-        if known.secret or stands is None:
+        if known.sight.secret or stands is None:
             continue
         name = memory.holds(path, stands)
         if name is None or name not in memory.blobs:
@@ -98,7 +98,7 @@ def _prepare(disk: Disk, memory: Memory) -> tuple[index.Index, Mapping[str, Trac
             if data is None or memory.blobs.put(data) is not None:
                 continue
             name = sha256(data)
-            if name == known.sha256:  # touched, or its permissions
+            if name == known.sight.sha256:  # touched, or its permissions
                 memory.known[path] = replace(known, identity=stands)
             else:  # the person wrote it since, or a command
                 memory.left[path] = stands, name

@@ -45,13 +45,11 @@ class Looking:
     def _read(self, request: ApprovalRequest, effect: ReadFile, stopped: Event) -> Outcome:
         place = self.disk.anchor.again(effect.path, request.policy.floors)
         view, identity = self.disk.view(place, effect.start, effect.limit, stopped)
-        self.memory.read(place.path, view, identity, secret=bool(place.floors))
+        sight = self.memory.read(place.path, view, identity, secret=bool(place.floors))
         text = render_file(view, numbers=self.line_numbers)
         if ".git" in place.parts:
             text = _PASSWORD.sub(r"\1***@", text)
-        return Outcome(
-            "applied", text, note=listing.counted(len(view.lines), "line"), sight=self.memory.sight(place.path)
-        )
+        return Outcome("applied", text, note=listing.counted(len(view.lines), "line"), sight=sight)
 
     def _list(self, request: ApprovalRequest, effect: ListFiles) -> Outcome:
         place = self.disk.anchor.again(effect.path, request.policy.floors)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold, unfinished
@@ -21,17 +22,10 @@ from tui_agent.workspace.receipts import Blobs
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The bytes of one file as they were last read or written: their hash and where they stood.
+    """One file as it was last read or written, and where it stood then: None when that was before this process began."""
 
-    `upto` is the last line read without a gap from line 1; `whole`: every line was seen uncut. `secret` files are
-    never copied. `identity` None: that was before this process began.
-    """
-
-    sha256: str
+    sight: Sight
     identity: Identity | None
-    upto: int
-    whole: bool
-    secret: bool = False
 
 
 @dataclass(slots=True)
@@ -46,48 +40,53 @@ class Memory:
     known: dict[str, Known] = field(default_factory=dict)
     told: dict[str, str] = field(default_factory=dict)
     left: dict[str, tuple[Identity, str]] = field(default_factory=dict)
+    _one_at_a_time: Lock = field(default_factory=Lock)
 
     def holds(self, path: str, identity: Identity) -> str | None:
         """The hash of the bytes of a file that stands like this, None when they are not known."""
         known = self.known.get(path)
         if known and known.identity == identity:
-            return known.sha256
+            return known.sight.sha256
         stood, name = self.left.get(path, (None, ""))
         return name if stood == identity else None
 
     def recall(self, events: Iterable[AnyEvent]) -> None:
         """Know what the session knew when these were its events; no file is looked at."""
         events = tuple(events)
-        self.known = {path: Known(s.sha256, None, s.upto, s.whole, s.secret) for path, s in seen(events).items()}
+        self.known = {path: Known(sight, None) for path, sight in seen(events).items()}
         self.told = {path: name for path, name in unfinished.known(events).items() if name is not None}
 
     def sight(self, path: str) -> Sight | None:
-        """What the model knows of a file, for the log; None when that is nothing."""
+        """What the model knows of a file, None when that is nothing."""
         known = self.known.get(path)
-        return Sight(path, known.sha256, known.upto, known.whole, known.secret) if known else None
+        return known.sight if known else None
 
-    def read(self, path: str, view: View, identity: Identity, *, secret: bool) -> None:
-        """A window of the file was shown to the model."""
-        old = self.known.get(path)
-        reached = old.upto if old and old.sha256 == view.sha256 else 0
-        if view.first <= reached + 1 and not view.cut_lines:
-            reached = max(reached, view.last)
-        whole = reached >= view.total or bool(old and old.sha256 == view.sha256 and old.whole)
-        self.known[path] = Known(view.sha256, identity, reached, whole, secret)
+    def read(self, path: str, view: View, identity: Identity, *, secret: bool) -> Sight:
+        """A window of the file was shown to the model; gives what it knows now. Reads may end at the same time."""
+        lines = ((view.first, view.last),) if view.lines and not view.cut_lines else ()
+        with self._one_at_a_time:
+            sight = Sight(path, view.sha256, lines, secret=secret).beside(self.sight(path))
+            sight = replace(sight, whole=sight.whole or sight.upto >= view.total)
+            self.known[path] = Known(sight, identity)
+        return sight
 
-    def wrote(self, path: str, data: bytes | None, identity: Identity | None, *, whole: bool, secret: bool) -> None:
-        """The file now holds these bytes by our own hand; None forgets a deleted file."""
+    def wrote(
+        self, path: str, data: bytes | None, identity: Identity | None, *, whole: bool, secret: bool
+    ) -> Sight | None:
+        """The file now holds these bytes by our own hand; None forgets a deleted file. Gives what the model knows now."""
+        old = self.sight(path)
         if data is None or identity is None:
             self.known.pop(path, None)
-            return
-        old = self.known.get(path)
-        seen = whole or bool(old and old.whole)
-        self.told[path] = sha256(data)  # by the receipt
-        self.known[path] = Known(sha256(data), identity, old.upto if old else 0, seen, secret)
+            return None
+        upto = old.upto if old else 0
+        name = self.told[path] = sha256(data)  # by the receipt
+        sight = Sight(path, name, ((1, upto),) if upto else (), whole or bool(old and old.whole), secret)
+        self.known[path] = Known(sight, identity)
+        return sight
 
     def check(self, path: str, named: str, base: bytes, *, whole: bool) -> None:
         """Refuse a change of a file whose current bytes were not read here; `whole`: not read to its end."""
-        known = self.known.get(path)
+        known = self.sight(path)
         if known is None:
             raise ToolError(f"{named} was not read in this session; read it first, then change it.", "refused")
         if known.sha256 != sha256(base):
@@ -112,7 +111,7 @@ def seen(events: Iterable[AnyEvent]) -> dict[str, Sight]:
     found: dict[str, Sight] = {}
     for event in events:
         if isinstance(event, ev.ToolDone) and event.sight is not None:
-            found[event.sight.path] = event.sight
+            found[event.sight.path] = event.sight.beside(found.get(event.sight.path))
             continue
         for receipt in fold.receipts((event,)):
             path, name = receipt.path or "", receipt.after

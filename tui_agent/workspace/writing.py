@@ -173,7 +173,8 @@ class Writing:
             saved = self.disk.commit(place, base, new, change.mode, locked=change.locked)
         except OSError as error:
             raise ToolError(f"failed: {place.path} was not changed: {reason(error)}") from error
-        self.memory.wrote(place.path, new, saved.identity, whole=change.whole, secret=bool(place.floors))
+        whole, secret = change.whole, bool(place.floors)
+        sight = self.memory.wrote(place.path, new, saved.identity, whole=whole, secret=secret)
         seconds = time.monotonic() - started
         receipt = replace(
             change.receipt, duration=seconds, mode=saved.mode, folders=saved.folders, new_mode=saved.new_mode
@@ -181,7 +182,7 @@ class Writing:
         notes = [*change.notes]
         if saved.links:
             notes.append(f"the file had {saved.links} other hard link(s), which keep the old content")
-        counts, sight = f"+{receipt.added} -{receipt.removed}", self.memory.sight(place.path)
+        counts = f"+{receipt.added} -{receipt.removed}"
         if saved.doubt:
             text = f"{place.path} was written ({counts}), but the disk did not confirm it: {saved.doubt}"
             return Outcome("error", text, receipt, sight=sight)
