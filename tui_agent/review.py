@@ -241,7 +241,7 @@ async def apply(session: Session, entry: Entry, hunks: Collection[int] | None) -
     receipt = replace(outcome.receipt, call_id=call.id)
     summary = f"apply  {entry.path}  +{receipt.added} -{receipt.removed}"
     session.log.append(
-        ev.ToolDone(call, outcome.status, outcome.text, "refused before", summary, receipt, sight=outcome.sight)
+        ev.ToolDone(call, outcome.status, outcome.text, "not taken before", summary, receipt, sight=outcome.sight)
     )
     told = f"The user applied {_hunks(hunks, 'your change')} of {entry.path} that they had not taken before."
     session.log.append(ev.Notice(f"{told} Read the file again before you change it.", "model"))

@@ -49,6 +49,23 @@ def test_a_hunk_is_left_out_with_a_note(home: Home) -> None:
         assert "note from the user: only the first" in told(home)
 
 
+def test_after_other_sizes_only_what_can_be_scrolled_is_offered(home: Home) -> None:
+    (home.project / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
+    home.script(
+        say("I read.", call("read_file", path="a.txt")),
+        say("One line.", call("edit_file", path="a.txt", old="two", new="2")),
+    )
+    with Terminal(home, size=(80, 24)) as t:
+        t.ready().task()
+        t.armed()
+        for _ in range(3):
+            for size in ((40, 20), (30, 8), (200, 50), (1, 1), (80, 24)):
+                t.resize(*size)
+                t.pump(0.2)
+        t.armed()
+        t.wait_gone("PgUp PgDn scroll")
+
+
 def test_an_edited_text_is_asked_again_and_the_terminal_comes_back(home: Home, tmp_path: Path) -> None:
     edits(home)
     editor = tmp_path / "editor"

@@ -53,6 +53,26 @@ async def test_that_only_its_permissions_changed_is_said():
         assert "not its text, but its permissions or its folder" in " ".join(d.text.replace("│", " ").split())
 
 
+@pytest.mark.parametrize(
+    ("asked", "now", "said"),
+    [
+        (edit(), WriteBytes("src/a.py", None, b"one\n2\nthree\n"), "the file is gone since this was shown"),
+        (
+            request(WriteBytes("src/a.py", None, b"x\n")),
+            WriteBytes("src/a.py", b"mine\n", b"x\n"),
+            "a file came there since this was shown",
+        ),
+        (edit(), FRESH, "the file changed on disk since this was shown"),
+        (edit(), "no UTF-8 text", "and this change cannot be made on it: no UTF-8 text"),
+    ],
+)
+async def test_what_became_of_the_file_is_said(asked, now, said):
+    async with dialog(asked, fresh=Changing(now), size=(120, 24)) as d:
+        await d.key("y")
+        await d.later()
+        assert said in d.text
+
+
 # ------------------------------------------------------------------ what was left out
 
 BASE = numbered(60)

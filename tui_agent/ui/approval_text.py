@@ -200,8 +200,18 @@ def stale_words(sheet: Sheet) -> str:
     changed, fresh, effect = "the file changed on disk since this was shown", sheet.fresh, sheet.request.effect
     if isinstance(fresh, str):
         return f"{changed}, and this change cannot be made on it: {fresh}"
-    same = isinstance(fresh, WriteBytes) and isinstance(effect, WriteBytes) and fresh.base == effect.base
-    return f"{changed}: not its text, but its permissions or its folder" if same else changed
+    if not isinstance(fresh, WriteBytes) or not isinstance(effect, WriteBytes):
+        return changed
+    if fresh.base == effect.base:
+        return f"{changed}: not its text, but its permissions or its folder"
+    gone, came = fresh.base is None, effect.base is None
+    return (
+        "the file is gone since this was shown"
+        if gone
+        else "a file came there since this was shown"
+        if came
+        else changed
+    )
 
 
 def keys_line(keys: Iterable[tuple[str, str]], width: int, *, dead: str = "", own: Keymap = USUAL) -> list[Content]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tui_agent.core import events as ev
@@ -46,6 +46,7 @@ class Action:
     `style` is that of the word: ok, fail or dim. `reason` stands below, then the first or, with `tail`,
     the last lines of `output`; all of them when details are unfolded. `sentences`: that is no output of a program, so it
     is broken between words. `live`: not ended yet. `how` is a fact, too: what can be done with it, by which actions.
+    `call` is that of an edit: its difference is shown below the output when details are unfolded.
     """
 
     verb: str
@@ -60,6 +61,7 @@ class Action:
     sentences: bool = False
     live: bool = False
     how: str = ""
+    call: ToolCall | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,9 @@ VERBS = {
     "web_fetch": "fetch",
     "update_plan": "plan",
 }
+
+EDITS = frozenset({"edit_file", "multi_edit", "propose_edit", "write_file"})
+"""Tools whose calls name what they change."""
 
 TAKE_BACK = "/revert takes its edits back"
 CARRY_OUT = "/approve carries it out"
@@ -182,10 +187,12 @@ def verb_object(call: ToolCall, summary: str) -> tuple[str, str]:
 def tool_done(event: ev.ToolDone) -> Action:
     """The line of an action that ended, was refused or left out."""
     verb, what = verb_object(event.call, event.summary)
+    edit = event.call if event.call.name in EDITS else None
     if event.denied:
         word = DENIALS[event.denied]
         said = f"{word}: {event.note}" if event.note else ""
-        return Action(verb, what, word="" if said else word, reason=said, output=event.text, sentences=True)
+        word = "" if said else word
+        return Action(verb, what, word=word, reason=said, output=event.text, sentences=True, call=edit)
     receipt = event.receipt
     failed = event.status != "applied" or (receipt is not None and receipt.exit_code not in {None, 0})
     facts = [event.note]
@@ -204,6 +211,7 @@ def tool_done(event: ev.ToolDone) -> Action:
         excerpt=RESULTS if event.call.name in {OWN_COMMAND, "web_search"} else 6 if failed else 0,
         tail=command,
         sentences=failed and not command,
+        call=edit,
     )
 
 

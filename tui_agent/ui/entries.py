@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tui_agent.ui import proposal
 from tui_agent.ui.blocks import Action, Block, Card, Note, Said, Thought
 from tui_agent.ui.lines import Line
 from tui_agent.ui.markdown import Prose, bare, is_code, parts, unmarked_source
@@ -44,7 +45,7 @@ def turn(blocks: Sequence[Block], index: int, by: int) -> int | None:
 
 
 def source(story: Story, index: int) -> str:
-    """What an entry was made from, as it came: of an answer its Markdown, of an action what the tool said.
+    """What an entry was made from, as it came: the Markdown of an answer, the difference of an edit, what a tool said.
 
     Nothing of the model's reasoning: it is not part of the answer.
     """
@@ -55,7 +56,8 @@ def source(story: Story, index: int) -> str:
         case Prose():
             return _part(story, index)
         case Action():
-            return block.output or f"{block.verb} {block.object}"
+            difference = proposal.text(block.call) if block.call is not None else ""
+            return difference or block.output or f"{block.verb} {block.object}"
         case Note():
             return "  ".join(filter(None, (block.label, block.text)))
         case Card():

@@ -11,6 +11,7 @@ from functools import singledispatch
 
 from rich.cells import cell_len, set_cell_size
 
+from tui_agent.ui import proposal
 from tui_agent.ui.blocks import Action, Block, Card, Note, Said, Thought
 from tui_agent.ui.lines import Line, Piece, shown, sourced, unmarked, width_of, wrap
 from tui_agent.ui.markdown import CONTINUED, Prose, draw
@@ -225,7 +226,8 @@ def _action(block: Action, width: int, full: bool) -> list[Line]:
         lines += [line for source in more for line in wrap(shown(source), width, hang)]
     if block.reason:
         lines += wrap(shown(block.reason, "strong"), width, hang)
-    return lines + _output(block, width, hang, full)
+    lines += _output(block, width, hang, full)
+    return [*lines, *proposal.lines(block.call, width, hang)] if full and block.call is not None else lines
 
 
 def _beside(lines: list[Line], block: Action, width: int, hang: str) -> list[Line]:

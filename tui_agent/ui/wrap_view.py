@@ -236,10 +236,11 @@ class WrapView(ScrollView, can_focus=False):
             await asyncio.sleep(0)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay out for a new width; a new height may move where it begins."""
+        """Lay out for a new width; a new height may move where it begins, and whether there is more to scroll to."""
         if self._at_first:
             self._begin()
         self.lay_out()
+        self._tell_soon()
 
     def lay_out(self) -> None:
         """Lay out if anything that this depends on is different; the line at the top stays there."""
