@@ -75,6 +75,19 @@ def test_what_stays_inside_does_not_ask(command, repository):
     assert repository.asked == []
 
 
+def test_where_an_earlier_call_of_the_reply_makes_a_word_lead_is_looked_at_again(repository):
+    (repository.root / "up").unlink()
+    made, listed, kept = repository.batch(
+        ("run_command", {"argv": ["ln", "-s", "..", "up"]}),
+        ("run_command", {"argv": ["ls", "up"]}),
+        ("run_command", {"argv": ["ls", "src"]}),
+    )
+    assert (made.status, kept.status) == ("applied", "applied")
+    assert listed.status == "refused"
+    assert "has changed since this was shown" in listed.text
+    assert "out.txt" not in listed.text
+
+
 FOREIGN = {
     "files of another folder": "git config core.worktree ../..",
     "files of a folder inside": "git config core.worktree ../src",

@@ -5,6 +5,7 @@ Every effect looks its path up again, so that what was approved and what is touc
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -40,7 +41,9 @@ from tui_agent.workspace.commands import Seen, execute, watched
 from tui_agent.workspace.files import sha256
 from tui_agent.workspace.live import Live
 from tui_agent.workspace.looking import Looking
+from tui_agent.workspace.operands import floors_of_words
 from tui_agent.workspace.outputs import Outputs
+from tui_agent.workspace.paths import OTHER_FILE
 from tui_agent.workspace.running import Commands
 from tui_agent.workspace.writing import Writing
 
@@ -88,6 +91,10 @@ class Effects:
     async def _execute(
         self, request: ApprovalRequest, effect: RunArgv | RunScript, decision: Decision, emit: Emit
     ) -> Outcome:
+        argv, anchor = request.policy.argv or (), self.looking.disk.anchor
+        if set(await asyncio.to_thread(floors_of_words, anchor, argv)) - set(request.policy.floors):
+            text = "not done: what the words of this command lead to has changed since this was shown; call it again"
+            return Outcome("refused", text, note=OTHER_FILE)
         live = Live(request, effect.timeout, emit, lambda live: self._to_the_end(request, effect, decision, live))
         self.live.append(live)
         try:
