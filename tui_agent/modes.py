@@ -69,7 +69,7 @@ MODES: Mapping[str, Mode] = MappingProxyType(
         mode.name: mode
         for mode in (
             Mode("read", "nothing is written or run", reads_only=True),
-            Mode("ask", "edits and commands are asked, but what a rule allows"),
+            Mode("ask", "asks before each edit and command that no rule allows"),
             Mode("edits", "edits in the folder happen unasked, everything else is asked"),
             Mode("review", "a reviewer who reads and asks, and never writes", "reviewer", reads_only=True, rounds=10),
             Mode("plan", "a planner; /approve carries the plan out", "planner", reads_only=True),
