@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tui_agent.config import presets, profile
+from tui_agent.core.address import is_loopback
 from tui_agent.core.types import ConfigError
-from tui_agent.providers.keys import is_loopback
 
 PACKAGE = Path(__file__).resolve().parent.parent / "tui_agent"
 LOCAL = {"ollama", "mlx", "lmstudio", "llamacpp", "vllm"}

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast
 
-from tui_agent.core.address import host_of, parts_of, same_server
+from tui_agent.core.address import is_own, same_server
 from tui_agent.core.disk import ordinary, private_folder
 from tui_agent.core.endings import Limits
 from tui_agent.core.policy import DEFAULT, Policy
@@ -387,7 +387,7 @@ def profile(name: str, table: Mapping[str, Any], network: Mapping[str, Any] = _E
         headers=value.get("headers", {}),
         generation=value.get("generation", {}),
         pricing=Pricing(**rates) if {"input", "output"} & (rates := value.get("pricing", {})).keys() else None,
-        local=table["local"] if "local" in table else _is_own(value.get("endpoint"), server=bool(preset.get("local"))),
+        local=table["local"] if "local" in table else is_own(value.get("endpoint"), server=bool(preset.get("local"))),
         effort=cast("Effort | None", value.get("effort")),
         window=value.get("window"),
         images=value.get("images"),
@@ -395,25 +395,6 @@ def profile(name: str, table: Mapping[str, Any], network: Mapping[str, Any] = _E
         timeouts=Timeouts(**value.get("timeouts", {})),
         options={**network, **value.get("options", {})},
     )
-
-
-def _is_own(endpoint: str | None, *, server: bool) -> bool:
-    """Whether the machine behind an endpoint is the person's own, so that its answers cost nothing.
-
-    This machine is; with `server` (a program that people run themselves) also one of the private network.
-    """
-    from ipaddress import ip_address  # noqa: PLC0415 - only where a profile is made
-
-    host = host_of(endpoint)
-    if parts_of(endpoint) is None:
-        return False
-    if not endpoint or host == "localhost":
-        return server or bool(endpoint)
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return server and (host.endswith((".localhost", ".local", ".lan", ".internal")) or "." not in host)
-    return address.is_loopback or (server and address.is_private)
 
 
 def save_profile(file: Path, name: str, table: Mapping[str, Any]) -> None:

@@ -22,7 +22,7 @@ from typing import Literal
 from tui_agent import __version__
 from tui_agent import clipboard as clipboards
 from tui_agent.config import Loaded
-from tui_agent.core.address import shown_words
+from tui_agent.core.address import origin, shown_words
 from tui_agent.core.disk import is_file, is_folder, there
 from tui_agent.core.profile import ModelInfo, Profile
 from tui_agent.core.secrets import Secrets
@@ -30,7 +30,7 @@ from tui_agent.core.types import AgentError
 from tui_agent.paths import Paths, tilde
 from tui_agent.providers import models
 from tui_agent.providers.keys import own_secrets
-from tui_agent.providers.network import Network, origin
+from tui_agent.providers.network import Network
 from tui_agent.workspace import runner
 from tui_agent.workspace.confined import choose
 from tui_agent.workspace.sandbox import Sandbox

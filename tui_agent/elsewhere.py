@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from tui_agent.core.address import origin
 from tui_agent.core.disk import beginning
 from tui_agent.core.lookup import Lookup
 from tui_agent.core.types import AgentError, Outcome
 from tui_agent.guidance import Guidance
-from tui_agent.providers.network import origin
 from tui_agent.providers.web import Reach, endpoint, fetch, ready, search, told_hits, told_page
 from tui_agent.tools.lookups import READ_OUTPUT, READ_SKILL, WEB_FETCH, WEB_SEARCH
 from tui_agent.words import Words

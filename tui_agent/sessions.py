@@ -112,13 +112,13 @@ class Place:
             return Unsent()
 
     def keep(self, unsent: Unsent) -> None:
-        """Keep this on the disk, so that a kill does not lose it. A disk that refuses is told by the log."""
+        """Keep this on the disk without the keys in it; a kill does not lose it. A disk that refuses is told by the log."""
         file = self.folder / STATE
         if self.log.read_only or self._kept == (unsent, len(self.log.events)) or (not unsent and not there(file)):
             return
         self.log.save()
         try:
-            write(file, unsent, len(self.log.events))
+            write(file, unsent.masked(self.log.typed), len(self.log.events))
         except OSError as error:
             self.log.fault = self.log.fault or f"draft not saved: {error.strerror or error} ({file})"
             return

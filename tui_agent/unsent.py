@@ -6,7 +6,7 @@ It is written whole or not at all, and what the log shows as sent since then is 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +42,12 @@ class Unsent:
             elif text == draft:
                 draft = ""
         return Unsent(draft, tuple(queue), tuple(edit for edit in self.edits if edit[1] not in said))
+
+    def masked(self, hide: Callable[[str], str]) -> Unsent:
+        """The same with each text as `hide` makes it."""
+        return Unsent(
+            hide(self.draft), tuple(map(hide, self.queue)), tuple(tuple(map(hide, edit)) for edit in self.edits)
+        )
 
 
 def read(file: Path, events: Sequence[ev.Durable | ev.Unknown]) -> Unsent:

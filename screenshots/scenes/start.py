@@ -10,14 +10,20 @@ from tui_agent.trust import Trust, TrustStore
 from tui_agent.ui.app import AgentApp
 from tui_agent.ui.first_run import FirstRun
 from tui_agent.ui.found import Found
+from tui_agent.ui.offer import Offer
 from tui_agent.ui.trust_card import TrustCard, subject_of
 
 
 async def _welcome(app: AgentApp, pilot: Pilot[int]) -> None:
     await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
     await pilot.press("r")
-    await until(lambda: isinstance(app.screen, FirstRun))
+    await until(lambda: isinstance(app.screen, FirstRun) or bool(app.main.query(Offer)))
     await settle(pilot)
+
+
+async def _others(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _welcome(app, pilot)
+    await pilot.press("m", "escape")
 
 
 async def _missing_key(app: AgentApp, pilot: Pilot[int]) -> None:
@@ -89,7 +95,8 @@ FOUND = (
 
 SCENES = (
     Scene("first-run", _welcome, bare=True),
-    Scene("first-run-found", _welcome, bare=True, found=FOUND),
+    Scene("first-run-offer", _welcome, bare=True, found=FOUND),
+    Scene("first-run-found", _others, bare=True, found=FOUND),
     Scene("first-run-no-key", _missing_key, bare=True),
     Scene("trust", _trust, bare=True),
     Scene("trust-entries", _trust_entries, bare=True),

@@ -14,7 +14,7 @@ from tests.fakes import FakeTools
 from tui_agent.core.agent import Agent, Dialect, Plain
 from tui_agent.core.loop import run
 from tui_agent.core.reply import collect, masked
-from tui_agent.core.secrets import HIDDEN, SHORT, Masked, Secrets
+from tui_agent.core.secrets import HIDDEN, SHORT, Masked, Secrets, typed_keys
 from tui_agent.core.types import Author, CallDelta, Delta, Model, ReplyEnd, Request, TextDelta
 from tui_agent.protocols.dialect import Speech
 from tui_agent.protocols.native import StepDown
@@ -134,3 +134,34 @@ async def test_no_spelling_of_a_secret_comes_out_of_a_run(protocol: str, key: st
         told = repr([event async for event in events])
     assert KEY not in told
     assert f"'path': '{HIDDEN}'" in told
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-CANARY-0123456789abcdef",
+        "sk-proj-Ab0_x9-Tz81hQpLm4Rw2Ye7u",
+        "sk-ant-api03-qP4vXw81ZtYkLm20RsUvNb55-AA",
+        "gsk_a1B2c3D4e5F6g7H8i9J0kLmN",
+        "AIzaSyA1b2C3d4E5f6G7h8I9j0",
+        "hf_abcDEFghiJKLmnoPQRstuVWX",
+        "Bearer eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.e30",
+    ],
+)
+def test_a_key_that_was_typed_is_known_by_its_looks(key: str) -> None:
+    assert typed_keys(f"use {key}, please") == f"use {HIDDEN}, please"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "call hf_hub_download_with_retries from sk-learn-contrib-extensions",
+        "rename pk_constraint_of_users_v2 to rk_users_2024_by_name",
+        "Bearer authentication_required",
+        "AIza",
+        "sk-short1",
+        "",
+    ],
+)
+def test_a_name_that_was_typed_stays(text: str) -> None:
+    assert typed_keys(text) == text

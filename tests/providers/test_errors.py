@@ -15,6 +15,14 @@ from tui_agent.providers.http import _left_out
 from tui_agent.providers.vendors import ROLES
 
 CANARY = "sk-CANARY-0123456789abcdef"
+VLLM = (
+    "'max_tokens' or 'max_completion_tokens' is too large: {asked}. This model's maximum context length is {window} tokens "
+    "and your request has {sent} input tokens ({asked} > {window} - {sent})."
+)
+VLLM_BEFORE = (
+    "This model's maximum context length is 8192 tokens. However, you requested {all} tokens ({sent} in the messages, "
+    "{asked} in the completion). Please reduce the length of the messages or completion."
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.just(CANARY),
     lambda inner: (
@@ -65,6 +73,10 @@ def test_any_bytes_give_one_clean_sentence(status: int, body: bytes, cut: int) -
         (429, {"error": {"message": "Request too large: 9000 tokens per min (TPM) limit"}}, "rate_limit", True),
         (429, {"error": {"message": "maximum context length is 10 tokens"}}, "context_length", False),
         (500, {"error": {"message": "context size exceeded: exceed_context_size"}}, "context_length", False),
+        (400, {"error": {"message": VLLM.format(asked=4096, window=4096, sent=300)}}, "bad_request", False),
+        (400, {"error": {"message": VLLM.format(asked=4096, window=32768, sent=29000)}}, "context_length", False),
+        (400, {"message": VLLM_BEFORE.format(all=9000, sent=1000, asked=8000)}, "bad_request", False),
+        (400, {"message": VLLM_BEFORE.format(all=5060, sent=7036, asked=1024)}, "context_length", False),
         (500, {"error": {"message": "roles must alternate (Jinja)"}}, "bad_request", False),
         (400, {"error": {"message": "Your credit balance is too low"}}, "rate_limit", False),
         (402, {"error": {"message": "Insufficient Balance"}}, "rate_limit", False),
@@ -84,6 +96,11 @@ def test_kinds(status: int, body: Any, kind: str, retryable: bool) -> None:
     found = error(status, body)
     assert (found.kind, found.retryable, found.status) == (kind, retryable, status)
     assert f"HTTP {status}" in found.message
+
+
+def test_a_longer_answer_than_there_can_be_is_no_too_long_conversation() -> None:
+    found = error(400, {"error": {"message": VLLM.format(asked=9000, window=8192, sent=20)}})
+    assert found.message.endswith("(ask for a smaller max_tokens in generation of this profile)")
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,11 @@ def text_of(app: AgentApp) -> str:
     return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
+def offered(app: AgentApp) -> bool:
+    """Whether a line above the message offers a model."""
+    return app.screen is app.main and bool(app.main.query("Offer"))
+
+
 async def nothing(environment: Mapping[str, str], network: Network, seconds: float) -> Sequence[Found]:
     """Finds nothing."""
     return ()
@@ -105,7 +110,7 @@ async def first_run(
     *,
     settled: bool = True,
 ) -> AsyncIterator[tuple[AgentApp, Pilot[int], Path]]:
-    """The app at the first-run screen; gives the config file that a choice would write.
+    """The app where it asks for a model, or offers one; gives the config file that a choice would write.
 
     It looks for `patience` seconds at least: a busy machine is no server that does not answer. With `settled` it has
     looked to the end.
@@ -121,7 +126,7 @@ async def first_run(
     async with app.run_test(size=size) as pilot:
         await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
         await pilot.press("r")
-        await until(lambda: isinstance(app.screen, FirstRun))
-        await until(lambda: not (settled and app.screen._looking))  # type: ignore[attr-defined]
+        await until(lambda: isinstance(app.screen, FirstRun) or offered(app))
+        await until(lambda: not (settled and isinstance(app.screen, FirstRun) and app.screen._looking))
         await pilot.pause()
         yield app, pilot, paths.config_file

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,17 @@ from tests.echoes import anthropic_echo, ollama_echo, openai_echo
 from tests.ui.looking import CANARY, Fake, serving, text_of, until
 from tui_agent.config import settings
 from tui_agent.core import events as ev
+from tui_agent.core.types import Delta, Model, Request
 from tui_agent.paths import Paths
 from tui_agent.providers.network import Network
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Terms
+from tui_agent.sessions import Place
 from tui_agent.terms import environment_of
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.viewer import Viewer
+from tui_agent.unsent import Unsent
 
 SAID = {"error": {"message": f"Authorization: Bearer {CANARY} and x-api-key {CANARY} are wrong, {CANARY}"}}
 
@@ -164,3 +168,45 @@ async def test_a_key_in_the_models_own_words(tmp_path: Path, kind: str, path: st
     assert all("[key hidden]" in (root / name).read_text() for name in ("out.md", "out.json", "saved.json"))
     assert not [output for output in outputs if CANARY in output]
     assert holding(tmp_path) == []
+
+
+@pytest.mark.parametrize("key", [CANARY, "sk-proj-Ab0x9Tz81hQpLm4Rw2Ye7u"], ids=["configured", "unknown"])
+async def test_a_key_that_was_typed_is_in_no_file(tmp_path: Path, key: str) -> None:
+    """Not in the draft that is kept, nor in what waits, the history, the log; the model is told what was typed."""
+    root = tmp_path / "work"
+    root.mkdir()
+    paths = Paths(*(tmp_path / part for part in ("config", "data", "state")))
+    env = {"HOME": str(tmp_path), "THE_KEY": CANARY}
+    profiles = {"p": {"type": "openai", "endpoint": "http://127.0.0.1:9/v1", "model": "m", "api_key_env": "THE_KEY"}}
+    at = Terms(root, settings({"profiles": profiles}), paths, trusted=True, environment=env)
+    heard: list[str] = []
+    model = scripted([])
+
+    def stream(request: Request) -> AsyncIterator[Delta]:
+        heard.append(str(request.messages[-1]))
+        return model.stream(request)
+
+    def kept() -> str:
+        return "".join(p.read_text(errors="replace") for p in paths.data.rglob("*") if p.is_file())
+
+    said = f"set the key to {key} please"
+    used = Ready(at, Model(model.author, stream))
+    async with AgentApp(Start(root, paths, paths.config_file, ready=used, environment=env)).run_test() as pilot:
+        app = pilot.app
+        assert isinstance(app, AgentApp)
+        await until(lambda: app.main.conversation is not None and app.session.profile is not None)
+        app.main.composer.load(said)
+        await until(lambda: '"draft"' in kept())
+        assert "set the key to [key hidden] please" in kept()
+        await pilot.press("enter")
+        await until(lambda: bool(heard) and not app.talk.working)
+        assert said in heard[0]
+        assert any("looks like a key" in note.message for note in app._notifications)
+        app.main.composer.load(f"!echo {key}")
+        await pilot.press("enter")
+        await until(lambda: '"you"' in kept() and not app.talk.working)
+        assert key not in kept()
+    again = Place(next(iter((paths.data / "sessions").glob("2*"))))
+    assert again.unsent() == Unsent(), "what was sent is known as sent"
+    again.close()
+    assert key not in kept()

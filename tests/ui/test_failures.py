@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -40,6 +41,14 @@ def test_an_empty_account_is_no_limit_of_requests_and_a_barred_door_no_wrong_key
     refused = failures.words(ProviderError("auth", "x", status=403), "mine")
     assert refused == ("Access was refused at mine (403)", "x", failures.NO_ACCESS)
     assert failures.words(ProviderError("rate_limit", "x", retryable=True), "mine")[0] == "Rate limit at mine"
+
+
+def test_an_answer_that_broke_off_is_not_told_as_no_connection() -> None:
+    """The connection was there, and half of the answer stands above the card."""
+    gone = ProviderError("network", "x", retryable=True)
+    assert failures.words(gone, "mine")[0] == "No answer from mine"
+    assert failures.words(replace(gone, begun=True), "mine")[0] == "Half an answer from mine"
+    assert failures.words(ProviderError("server", "x", begun=True), "mine")[0] == "The server failed at mine"
 
 
 @given(st.sampled_from(get_args(ErrorKind)), st.none() | st.integers(400, 599), st.none() | st.floats(0, 1e6))
@@ -186,6 +195,29 @@ async def test_the_card_is_whole_in_a_small_terminal(tmp_path: Path, size: tuple
             shown = text_of(app)
             for word in ("not accepted", "THE_KEY", "/provider", "Ctrl+X r retry", "Ctrl+X d details"):
                 assert word in shown
+
+
+async def test_a_countdown_tells_more_than_how_to_stop_at_every_width(tmp_path: Path) -> None:
+    with serving(Fake({CHAT: BUSY})) as fake:
+        async with running(tmp_path, scripted([]), table(fake)) as (app, pilot):
+            await pilot.resize_terminal(40, 20)
+            await send(app, pilot, "/provider p")
+            await send(app, pilot, "hello")
+            await until(lambda: "Esc stop   Ctrl+X r now" in text_of(app).splitlines()[-1])
+            assert " try in " in text_of(app).splitlines()[-1]
+            await until(lambda: "▌ Next try in" in text_of(app))
+            assert "▌ Ctrl+X r now   Ctrl+X p provider" in text_of(app)
+
+
+async def test_the_card_of_half_an_answer(tmp_path: Path) -> None:
+    half = b'data: {"choices":[{"index":0,"delta":{"content":"half of it"},"finish_reason":null}]}\n\n'
+    with serving(Fake({CHAT: (200, half)})) as fake:
+        async with running(tmp_path, scripted([]), table(fake)) as (app, pilot):
+            await send(app, pilot, "/provider p")
+            await send(app, pilot, "hello")
+            await ended(app)
+            await until(lambda: "▌ Half an answer from p" in text_of(app))
+            assert "half of it" in text_of(app)
 
 
 async def test_the_way_to_the_card_is_told_at_every_width(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import socket
 import tomllib
 from collections.abc import Iterator
@@ -12,27 +13,37 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.widgets import OptionList
 
-from tests.ui.looking import CANARY, Fake, first_run, nothing, serving, text_of, until
+from tests.ui.looking import CANARY, Fake, first_run, nothing, offered, serving, text_of, until
 from tui_agent.config import presets
 from tui_agent.core.profile import ModelInfo
 from tui_agent.providers.network import Network
 from tui_agent.ui.app import AgentApp
+from tui_agent.ui.choices import suggested
 from tui_agent.ui.field import Field
-from tui_agent.ui.first_run import FirstRun, suggested
-from tui_agent.ui.found import AGAIN_SECONDS, LOOK_SECONDS, Found, best_of, keys, look_around
+from tui_agent.ui.first_run import FirstRun
+from tui_agent.ui.found import AGAIN_SECONDS, LOOK_SECONDS, Found, best_of, keys, look_around, to_pull
+from tui_agent.ui.offer import Offer
 
 SSE = (
     b'data: {"choices": [{"index": 0, "delta": {"content": "ok"}, "finish_reason": null}]}\n\n'
     b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
 )
+ENV = {"OPENAI_API_KEY": CANARY}
 SHOW = {"capabilities": ["completion", "tools"], "model_info": {"q.context_length": 262144}}
+CHAT = (
+    b'{"message": {"role": "assistant", "content": "here I am"}, "done": false}\n'
+    b'{"message": {"role": "assistant", "content": ""}, "done": true, "done_reason": "stop", "prompt_eval_count": 9, '
+    b'"eval_count": 3}\n'
+)
 TAGS = {"models": [{"name": "qwen3-coder:30b", "size": 18_000}, {"name": "gemma:2b", "size": 2_000}]}
 
 
 def ollama(**answers: Any) -> Fake:
     fake = Fake({"/api/tags": (200, TAGS), "/api/show": (200, SHOW), "/api/ps": (200, {"models": []})})
+    fake.answers["/api/chat"] = (200, CHAT)
     fake.answers.update({f"/api/{name}": answer for name, answer in answers.items()})
     return fake
 
@@ -51,6 +62,7 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         }
         monkeypatch.setattr("tui_agent.ui.found.presets", lambda: table)
         monkeypatch.setattr("tui_agent.ui.first_run.presets", lambda: table)
+        monkeypatch.setattr("tui_agent.ui.choices.presets", lambda: table)
         monkeypatch.setattr("tui_agent.config.presets", lambda: table)
 
     return place
@@ -148,7 +160,7 @@ async def test_ollama_that_is_started_meanwhile_is_found_by_itself(
         assert "ollama serve" in text_of(app)
         assert "ollama pull" in text_of(app)
         started.set()
-        await until(lambda: "FOUND ON THIS MACHINE" in text_of(app))
+        await until(lambda: offered(app))
 
 
 async def test_what_answers_late_is_found_all_the_same_and_the_cursor_stays(tmp_path: Path) -> None:
@@ -187,24 +199,107 @@ async def test_a_key_that_is_not_set_says_where_keys_come_from(tmp_path: Path) -
 # ------------------------------------------------------------------ (b) a server on this machine
 
 
-async def test_ollama_is_one_key_away_and_gets_a_window(tmp_path: Path, only: Any, guarded: list[Any]) -> None:
+LOCAL = {"type": "ollama", "model": "qwen3-coder:30b", "generation": {"num_ctx": 32768}}
+
+
+def chats(fake: Fake) -> list[Any]:
+    return [body for path, _, body in fake.asked if path == "/api/chat"]
+
+
+async def test_where_a_server_answers_the_first_message_is_all_it_takes(
+    tmp_path: Path, only: Any, guarded: list[Any]
+) -> None:
+    with serving(ollama()) as fake:
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around, ENV) as (app, pilot, file):
+            assert "ollama · qwen3-coder:30b, 32k context, tools yes, local and free." in text_of(app)
+            assert "Enter use   m other" in text_of(app)
+            assert "Enter use   m other" in text_of(app).splitlines()[-1]
+            assert written(tmp_path) == []
+            assert chats(fake) == []
+            assert {host for host, *_ in guarded} == {"127.0.0.1"}
+            await pilot.press(*"hi", "enter")
+            await until(lambda: "here I am" in text_of(app))
+            assert profile_written(file, "ollama") == LOCAL
+            assert not offered(app)
+            assert app.session.profile is not None
+            assert app.loaded.settings.active() == app.session.profile
+        (chat,) = chats(fake)
+        assert chat["messages"][-1]["content"] == "hi"
+        assert chat["options"]["num_ctx"] == 32768
+
+
+async def test_enter_agrees_and_sees_whether_it_works_with_its_context(tmp_path: Path, only: Any) -> None:
+    loaded = {"models": [{"name": "qwen3-coder:30b", "context_length": 4096}]}
+    with serving(ollama(ps=(200, loaded))) as fake:
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around) as (app, pilot, file):
+            await pilot.press("enter")
+            await until(lambda: "ollama/qwen3-coder:30b works" in text_of(app))
+            await until(lambda: "is loaded with 4,096 tokens; the profile asks for 32,768" in text_of(app))
+            assert profile_written(file, "ollama") == LOCAL
+            assert app.main.composer.has_focus
+        (chat,) = chats(fake)
+        assert chat["options"] == {"num_ctx": 32768, "num_predict": 16}
+
+
+@pytest.mark.parametrize("typed", ["make it work", "modify a.txt", "m", "mr m 1"])
+async def test_a_message_may_begin_with_the_letter_that_leads_to_the_others(
+    tmp_path: Path, only: Any, typed: str
+) -> None:
     with serving(ollama()) as fake:
         only(ollama=fake.url)
         async with first_run(tmp_path, look_around) as (app, pilot, file):
-            text = text_of(app)
-            assert "qwen3-coder:30b" in text
-            assert "256k context, tools, local and free" in text
-            assert "Nothing has left this machine." in text
-            assert written(tmp_path) == []
-            assert {host for host, *_ in guarded} == {"127.0.0.1"}
+            await pilot.press(*("space" if letter == " " else letter for letter in typed))
+            if typed == "m":
+                await until(lambda: "Which model of ollama?" in text_of(app))
+                await pilot.press("escape", "escape")
+                await until(lambda: offered(app))
+                assert app.main.composer.text == ""
+                return
+            await until(lambda: app.main.composer.text == typed)
+            assert not file.exists()
             await pilot.press("enter")
-            await running(app)
-            assert profile_written(file, "ollama") == {
-                "type": "ollama",
-                "model": "qwen3-coder:30b",
-                "generation": {"num_ctx": 32768},
-            }
-    assert all(path in {"/api/tags", "/api/show", "/api/ps"} for path, _, _ in fake.asked)
+            await until(lambda: "here I am" in text_of(app))
+            assert profile_written(file, "ollama") == LOCAL
+        assert chats(fake)[-1]["messages"][-1]["content"] == typed
+
+
+async def test_what_is_no_message_agrees_to_nothing(tmp_path: Path, only: Any) -> None:
+    with serving(ollama()) as fake:
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around) as (app, pilot, file):
+            app.main.query_one(Offer).post_message(events.Paste("pasted"))
+            await until(lambda: app.main.composer.text == "pasted")
+            await pilot.press("ctrl+c")
+            app.main.composer.load("/tokens")
+            await pilot.press("enter")
+            await until(lambda: "No tokens yet" in text_of(app))
+            app.main.composer.load("!echo of my own")
+            await pilot.press("enter")
+            await until(lambda: "of my own" in text_of(app) and not app.main.working)
+            assert offered(app)
+            app.main.composer.load("/model gemma:2b")
+            await pilot.press("enter")
+            await until(lambda: "ollama · gemma:2b" in text_of(app))
+            assert not file.exists()
+            app.main.composer.load("/provider demo")
+            await pilot.press("enter")
+            await until(lambda: not offered(app))
+            assert not file.exists()
+        assert chats(fake) == []
+
+
+async def test_leaving_what_is_offered_leaves_nothing_behind(tmp_path: Path, only: Any) -> None:
+    with serving(ollama()) as fake:
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around) as (app, pilot, _):
+            await pilot.press("escape")
+            await until(lambda: app.main.composer.has_focus)
+            assert offered(app)
+            await pilot.press("ctrl+c", "ctrl+c")
+            await until(lambda: app.return_code is not None)
+        assert written(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -224,6 +319,7 @@ async def test_ollama_that_cannot_work_says_why(
         only(ollama=fake.url)
         async with first_run(tmp_path, look_around) as (app, pilot, file):
             assert says in text_of(app)
+            assert offered(app) is (after is None)
             if after is not None:
                 await pilot.press("1")
                 await pilot.pause()
@@ -231,22 +327,92 @@ async def test_ollama_that_cannot_work_says_why(
                 assert not file.exists()
 
 
+def pulled(*steps: dict[str, Any]) -> tuple[int, bytes]:
+    return 200, b"".join(json.dumps(step).encode() + b"\n" for step in steps)
+
+
+async def test_a_model_is_loaded_down_when_the_person_says_so(
+    tmp_path: Path, only: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui_agent.ui.first_run.POLL_SECONDS", 0.05)
+    monkeypatch.setattr("tui_agent.ui.first_run.memory", lambda: 16 * 10**9)
+    steps = [
+        {"status": "pulling manifest"},
+        {"status": "pulling 1a2b", "total": 9_300_000_000, "completed": 930_000_000},
+    ]
+    with serving(ollama(tags=(200, {"models": []}), pull=pulled(*steps))) as fake:
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around) as (app, pilot, file):
+            await pilot.press("y")
+            await pilot.press("1")
+            await until(lambda: "ollama pull qwen3:14b   9.3 GB" in text_of(app))
+            assert "ollama pull qwen3:8b   5.2 GB" in text_of(app)
+            assert "y does the first of it here" in text_of(app)
+            assert "/api/pull" not in [path for path, _, _ in fake.asked]
+            await pilot.press("y")
+            await until(lambda: "qwen3:14b: pulling 1a2b 10% of 9.3 GB" in text_of(app))
+            assert [body for path, _, body in fake.asked if path == "/api/pull"] == [
+                {"model": "qwen3:14b", "stream": True}
+            ]
+            fake.answers["/api/tags"] = (200, {"models": [{"name": "qwen3:14b", "size": 9_000}]})
+            await until(lambda: offered(app) and "ollama · qwen3:14b" in text_of(app))
+            assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (
+            pulled({"status": "pulling manifest"}, {"error": "pull model manifest: file does not exist"}),
+            "does not exist",
+        ),
+        ((500, {"error": "disk full"}), "disk full"),
+        ((200, b"<html>"), "no list of steps"),
+        ((404, b""), "HTTP 404"),
+    ],
+    ids=["no such model", "500", "html", "404"],
+)
+async def test_a_loading_down_that_fails_says_why(tmp_path: Path, only: Any, answer: Any, says: str) -> None:
+    with serving(ollama(tags=(200, {"models": []}), pull=answer)) as fake:
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around) as (app, pilot, _):
+            await pilot.press("1")
+            await until(lambda: "y does the first" in text_of(app))
+            await pilot.press("y")
+            await until(lambda: says in text_of(app))
+            assert isinstance(app.screen, FirstRun)
+
+
+def test_models_that_fit_this_machine() -> None:
+    assert to_pull("ollama", 64 * 10**9) == [("qwen3-coder:30b", 19.0), ("qwen3:14b", 9.3)]
+    assert to_pull("ollama", 1) == [("qwen3:1.7b", 1.4)]
+    assert to_pull("lmstudio", 64 * 10**9) == []
+
+
 async def test_a_slow_server_does_not_hold_up_the_screen_and_is_found_with_patience(tmp_path: Path, only: Any) -> None:
+    async def look(environment: Any, network: Network, seconds: float) -> list[Found]:
+        return await look_around(environment, network, seconds if seconds == LOOK_SECONDS else 30)
+
     with serving(ollama()) as fake:
         fake.delay = 0.6
         only(ollama=fake.url)
-        async with first_run(tmp_path, look_around, patience=0, settled=False) as (app, _, _):
-            assert "FOUND ON THIS MACHINE" not in text_of(app)
-            await until(lambda: "FOUND ON THIS MACHINE" in text_of(app))
+        async with first_run(tmp_path, look, patience=0, settled=False) as (app, _, _):
+            assert isinstance(app.screen, FirstRun)
+            await until(lambda: offered(app))
 
 
 async def test_another_model_of_what_was_found(tmp_path: Path, only: Any) -> None:
     with serving(ollama()) as fake:
         only(ollama=fake.url)
         async with first_run(tmp_path, look_around) as (app, pilot, file):
-            await pilot.press("m", "down", "enter")
-            await running(app)
+            await pilot.press("m")
+            await until(lambda: "Which model of ollama?" in text_of(app))
+            await pilot.press("down", "enter")
+            await until(lambda: "ollama · qwen" not in text_of(app))
             assert profile_written(file, "ollama")["model"] == "gemma:2b"
+            assert not offered(app)
+            assert app.session.profile is not None
+            assert app.session.profile.model == "gemma:2b"
 
 
 async def test_compatible_servers_are_found_by_their_lists(tmp_path: Path, only: Any) -> None:
@@ -286,9 +452,6 @@ def vendor(**answers: Any) -> Fake:
     )
     fake.answers.update({f"/v1/{name.replace('_', '/')}": answer for name, answer in answers.items()})
     return fake
-
-
-ENV = {"OPENAI_API_KEY": CANARY}
 
 
 async def test_a_key_is_one_key_away_and_is_tried_first(tmp_path: Path, only: Any, guarded: list[Any]) -> None:
@@ -357,7 +520,10 @@ async def test_two_keys_and_a_server_are_a_list_with_the_local_one_first(tmp_pat
     with serving(ollama()) as fake:
         only(ollama=fake.url)
         env = {"ANTHROPIC_API_KEY": CANARY, "OPENAI_API_KEY": CANARY, "MISTRAL_API_KEY": ""}
-        async with first_run(tmp_path, look_around, env) as (app, _, _file):
+        async with first_run(tmp_path, look_around, env) as (app, pilot, _):
+            await pilot.press("m", "escape")
+            await until(lambda: "FOUND ON THIS MACHINE" in text_of(app))
+            assert isinstance(app.screen, FirstRun)
             assert [row.found and row.found.preset for row in app.screen._rows][:4] == [
                 *("ollama", "openai", "anthropic", None)
             ]
@@ -412,8 +578,7 @@ async def test_where_nothing_can_be_written_the_choice_counts_for_this_session(
         only(ollama=fake.url)
         async with first_run(tmp_path, look_around) as (app, pilot, file):
             await pilot.press("enter")
-            await running(app)
-            await pilot.pause()
+            await until(lambda: "Read-only file system" in text_of(app))
             assert not file.exists()
             assert app.session.profile is not None
             assert app.session.profile.model == "qwen3-coder:30b"

@@ -37,6 +37,79 @@ def host_of(address: str | None) -> str:
     return parts.hostname or "" if parts else ""
 
 
+def origin(address: str | None) -> str:
+    """Scheme, host and port: what may be shown of an address."""
+    parts = parts_of(address)
+    if parts is None:
+        return "an unreadable address"
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname or ''}{port}"
+
+
+def place_of(address: str | None) -> tuple[str, int]:
+    """Host and port to connect to, ("", 0) when that is no server, or is asked with a name and a password."""
+    parts = parts_of(address)
+    if parts is None or not is_server(address) or parts.username is not None:
+        return "", 0
+    return parts.hostname or "", parts.port or _PORTS[parts.scheme]
+
+
+def at_number(address: str, number: str, port: int) -> tuple[str, str]:
+    """The host as a server is told it, and the address with the number that its name stands for."""
+    parts = urlsplit(address)
+    place = f"[{number}]:{port}" if ":" in number else f"{number}:{port}"
+    return parts.netloc, parts._replace(netloc=place, fragment="").geturl()
+
+
+def is_encrypted(address: str | None) -> bool:
+    """Whether what is sent there can be read by nobody on the way."""
+    parts = parts_of(address)
+    return parts is not None and parts.scheme == "https"
+
+
+def is_loopback(address: str | None) -> bool:
+    """Whether it leads to this machine, whoever is asked for its name: a name below localhost may lead anywhere."""
+    import ipaddress  # noqa: PLC0415 - a start without a profile has no address
+
+    host = host_of(address)
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_own(address: str | None, *, server: bool) -> bool:
+    """Whether the machine behind it is the person's own, so that its answers cost nothing.
+
+    This machine is; with `server` (a program that people run themselves) also one of the private network, and the usual
+    place where no address is given.
+    """
+    import ipaddress  # noqa: PLC0415 - see `is_loopback`
+
+    host = host_of(address)
+    if parts_of(address) is None:
+        return False
+    if not address or is_loopback(address):
+        return server or bool(address)
+    try:
+        return server and ipaddress.ip_address(host).is_private
+    except ValueError:
+        return server and (host.endswith((".localhost", ".local", ".lan", ".internal")) or "." not in host)
+
+
+def is_public(number: str) -> bool:
+    """Whether the number of a host is one of the internet, also where it stands for another one inside."""
+    import ipaddress  # noqa: PLC0415 - only who fetches pages asks
+
+    ip = ipaddress.ip_address(number.partition("%")[0])
+    inner = getattr(ip, "ipv4_mapped", None) or getattr(ip, "sixtofour", None)
+    if inner is None and ip in ipaddress.ip_network("64:ff9b::/96"):  # NAT64
+        inner = ipaddress.ip_address(int(ip) & 0xFFFFFFFF)
+    return ip.is_global and not ip.is_multicast and (inner is None or (inner.is_global and not inner.is_multicast))
+
+
 def is_server(address: str | None) -> bool:
     """Whether a server can be reached by it: http or https, a host as hosts are written, no port that does not exist.
 
@@ -103,6 +176,15 @@ def same_server(one: str | None, other: str | None) -> bool:
     """Whether both are readable and have the same scheme, host and port."""
     first = _origin(one)
     return first is not None and first == _origin(other)
+
+
+def stays(one: str | None, other: str | None) -> bool:
+    """Whether whoever is sent on from one to the other stays with the same host, `www.` or not, and with what was encrypted."""
+    a, b = parts_of(one), parts_of(other)
+    if a is None or b is None or not is_server(other):
+        return False
+    hosts = {(parts.hostname or "").removeprefix("www.") for parts in (a, b)}
+    return len(hosts) == 1 and (a.scheme, b.scheme) != ("https", "http")
 
 
 def _origin(address: str | None) -> tuple[str, str, int | None] | None:

@@ -20,7 +20,8 @@ from typing import Any, Protocol, TypeGuard
 from tui_agent.core import events as ev
 from tui_agent.core.codec import from_json, to_json
 from tui_agent.core.disk import private_folder, there
-from tui_agent.core.secrets import Secrets
+from tui_agent.core.secrets import Secrets, in_texts, typed_keys
+from tui_agent.core.types import OWN_COMMAND
 
 VERSION = 1
 DAMAGED = ev.Unknown("damaged")
@@ -179,6 +180,18 @@ def _record(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
+def _typed(event: ev.Durable | ev.Unknown) -> bool:
+    """Whether it holds what the person wrote: a message, or a command of their own."""
+    match event:
+        case ev.UserSaid() | ev.Steered():
+            return True
+        case ev.ToolDone(call):
+            return call.name == OWN_COMMAND
+        case ev.Begun(receipt):
+            return receipt.tool == OWN_COMMAND
+    return False
+
+
 class FileLog:
     """The log of one session on disk. One writer; `events` is the list in memory, in order."""
 
@@ -266,9 +279,15 @@ class FileLog:
         """A record as one line of JSON, without the end of the line and without what is never written."""
         return self._hidden.hide(json.dumps(record, ensure_ascii=True, separators=(",", ":")))
 
+    def typed(self, text: str) -> str:
+        """What the person wrote as it may be kept: without the keys in it, known or by their looks."""
+        return typed_keys(self._hidden.hide(text))
+
     def _wait(self, event: ev.Durable | ev.Unknown) -> None:
         stamp = {"v": VERSION} if isinstance(event, ev.SessionStarted) else {"seq": self._seq}
         record = stamp | {"t": round(self._now(), 3)} | encode(event)
+        if _typed(event):
+            record = in_texts(record, typed_keys)
         self._seq += 1
         self._waiting.append(self.line(record).encode() + b"\n")
 

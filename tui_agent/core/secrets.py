@@ -8,13 +8,45 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
+from tui_agent.core.late import late
 from tui_agent.core.types import Json
 
 HIDDEN = "[key hidden]"
 SHORT = 8
 """Characters below which a text is no key: hiding it would tear words apart."""
+_SHAPES = late(
+    r"\b(?:(?:sk|pk|rk|gsk|hf|ghp|gho|github_pat|fw|tgp|nvapi|csk)[-_]|xai-|AIza)[A-Za-z0-9][A-Za-z0-9_\-]{14,}"
+    r"|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}"
+)
+_DRAWN = late(r"[A-Za-z0-9]{16,}")
+"""A part of a key that was drawn by lot: names are shorter, or have separators."""
+
+
+def like_keys(text: str) -> str:
+    """The text with `HIDDEN` in the place of whatever may be a key that a vendor sells; a long name may be taken for one."""
+    return _SHAPES.sub(HIDDEN, text)
+
+
+def typed_keys(text: str) -> str:
+    """The same for what a person wrote, who misses what was no key: a name as `hf_hub_download_kwargs` stays."""
+    return _SHAPES.sub(lambda found: HIDDEN if any(map(_drawn, _DRAWN.findall(found[0]))) else found[0], text)
+
+
+def _drawn(run: str) -> bool:
+    kinds = (any(map(kind, run)) for kind in (str.isdigit, str.isupper, str.islower))
+    return sum(kinds) > 1
+
+
+def in_texts(value: Any, hide: Callable[[str], str]) -> Any:
+    """A value of JSON with the texts in it, names of members too, as `hide` makes them."""
+    if isinstance(value, str):
+        return hide(value)
+    if isinstance(value, Mapping):
+        return {hide(name): in_texts(member, hide) for name, member in value.items()}
+    return [in_texts(member, hide) for member in value] if isinstance(value, list) else value
 
 
 class Secrets:
@@ -53,11 +85,8 @@ class Secrets:
 
     def hide_in(self, value: Json) -> Json:
         """The value with the texts in it, names of members too, as `hide` makes them."""
-        if isinstance(value, str):
-            return self.hide(value)
-        if isinstance(value, Mapping):
-            return {self.hide(name): self.hide_in(member) for name, member in value.items()}
-        return [self.hide_in(member) for member in value] if isinstance(value, list) else value
+        hidden: Json = in_texts(value, self.hide)
+        return hidden
 
     def holds(self, piece: str) -> bool:
         """Whether a text is a piece of a secret that is long enough to be told from a word."""

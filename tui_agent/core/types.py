@@ -136,7 +136,7 @@ class ProviderError:
     """A failed model call as a value.
 
     `message` is one sentence with the cause and, where there is one, the next step.
-    `retryable`: the same request may succeed later. `retry_after` is in seconds.
+    `retryable`: the same request may succeed later. `retry_after` is in seconds. `begun`: a part of the reply had come.
     """
 
     kind: ErrorKind
@@ -144,6 +144,7 @@ class ProviderError:
     retryable: bool = False
     retry_after: float | None = None
     status: int | None = None
+    begun: bool = False
 
 
 # ------------------------------------------------------------------ what a provider yields

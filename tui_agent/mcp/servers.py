@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from tui_agent.core.address import origin
 from tui_agent.core.display import label
 from tui_agent.core.servers import Answer, CallServer, ServerConfig
 from tui_agent.core.types import AgentError, ConfigError, Forgotten
@@ -22,7 +23,7 @@ from tui_agent.mcp.pins import Pins
 from tui_agent.mcp.pipe import PipeLink
 from tui_agent.mcp.said import Offer, answer, marked, offers
 from tui_agent.providers.keys import secret_values
-from tui_agent.providers.network import Network, origin
+from tui_agent.providers.network import Network
 from tui_agent.tools.registry import Tool
 from tui_agent.tools.remote import remote_tool
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,14 @@ async def verify(profile: Profile, *, env: Mapping[str, str], network: Network |
     """Seconds until a tiny request was answered; see `models.verify`."""
     seconds: float = await _late("models").verify(profile, env=env, network=network)
     return seconds
+
+
+def pull(
+    profile: Profile, model: str, *, env: Mapping[str, str], network: Network | None = None
+) -> AsyncGenerator[str, None]:
+    """Let the server load a model down; how far it is, in words; see `pulling.pull`."""
+    progress: AsyncGenerator[str, None] = _late("pulling").pull(profile, model, env=env, network=network)
+    return progress
 
 
 async def load() -> None:

@@ -21,13 +21,13 @@ from typing import Any
 from urllib.parse import urlunsplit
 
 from tui_agent import __version__
-from tui_agent.core.address import is_server, parts_of
+from tui_agent.core.address import is_encrypted, is_loopback, is_server, origin, parts_of
 from tui_agent.core.disk import is_folder
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import ConfigError, ProviderError
 from tui_agent.providers import errors
-from tui_agent.providers.keys import check_header, is_loopback, own_secrets, read_key
-from tui_agent.providers.network import Network, origin
+from tui_agent.providers.keys import check_header, own_secrets, read_key
+from tui_agent.providers.network import Network
 from tui_agent.providers.wire import Wire, WireFault
 
 PIECE = 1 << 16
@@ -157,7 +157,7 @@ def _open(call: Call, proxy: str | None, *, trust_env: bool) -> Any:
             trust_env=trust_env,
             proxy=proxy,
             follow_redirects=False,
-            event_hooks={"response": [_keep_location]},
+            event_hooks={"response": [keep_location]},
             timeout=httpx.Timeout(connect=times.connect, read=None, write=times.idle, pool=None),
             limits=httpx.Limits(keepalive_expiry=KEPT),
         )
@@ -167,7 +167,7 @@ def _open(call: Call, proxy: str | None, *, trust_env: bool) -> Any:
         raise WireFault(ProviderError("bad_request", "proxy is no http:// or https:// address")) from None
 
 
-async def _keep_location(response: Any) -> None:
+async def keep_location(response: Any) -> None:
     """Put where a redirect leads out of httpx's sight: it would read the address, and fail when that is none."""
     response.extensions["location"] = response.headers.pop("location", "")
 
@@ -182,7 +182,7 @@ def tls(url: str, ca_file: str | None, bundle: str = "") -> ssl.SSLContext:
     Raises:
         UnusableBundleError: `ca_file`, or the `bundle` that the environment names, holds no certificates.
     """
-    if not url.startswith("https:"):
+    if not is_encrypted(url):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return _trust(ca_file, bundle)
 

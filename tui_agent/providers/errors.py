@@ -17,16 +17,13 @@ from dataclasses import dataclass, replace
 
 from tui_agent.core.late import late, unescaped
 from tui_agent.core.reply import bounded_json, refuses_tools
-from tui_agent.core.secrets import HIDDEN
+from tui_agent.core.secrets import HIDDEN, like_keys
 from tui_agent.core.types import ErrorKind, Json, ProviderError
 
 MAX_BODY = 4096
 """Bytes of an error body that are looked at."""
 MAX_MESSAGE = 500
 
-_KEY_SHAPES = late(
-    r"\b(?:(?:sk|pk|rk|gsk|xai|hf|ghp)[-_]|AIza)[A-Za-z0-9][A-Za-z0-9_\-]{14,}|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}"
-)
 _OVERFLOW = late(
     r"context[_ ]length|context (window|size|limit)|exceed_context_size|maximum context|context the overflows"
     r"|maximum (prompt|model|input|sequence) length|longer than the (maximum )?model|exceeds? (the )?max(imum)? length"
@@ -37,6 +34,14 @@ _OVERFLOW = late(
     r"|(input|prompt)( tokens?| length)?( \(?\d+( tokens)?\)?)? exceeds? (the )?(configured |maximum |allowed |token )*(limit|size)",
     re.IGNORECASE,
 )
+_ANSWER = late(
+    r"max\w*_tokens\W{1,3}(?:or \W?max_completion_tokens\W{1,3})?(?:is )?too (?:large|big|high)"
+    r"|maximum allowed number of output tokens|\d+ in the completion\b",
+    re.IGNORECASE,
+)
+"""A refusal that names the length of the answer that was asked for."""
+_SPLIT = late(r"\d+ > (\d+) - (\d+)|context length is (\d+)\D.*?(\d+) (?:input tokens|in the messages)", re.DOTALL)
+"""How such a refusal reckons: the window, and what was sent."""
 _THROTTLE = late(
     r"please wait|tokens? per (min|day|hour)|requests? per (min|day|hour)|\bTPM\b|\bRPM\b|throttl|try again in|rate.?limit"
     r"|too many requests|slow down",
@@ -114,7 +119,7 @@ def redact(text: str, secrets: Iterable[str]) -> str:
     for secret in secrets:
         if len(secret) >= 4:
             text = text.replace(secret, HIDDEN)
-    return _KEY_SHAPES.sub(HIDDEN, text)
+    return like_keys(text)
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
@@ -240,10 +245,24 @@ def _flat(value: Json) -> str:
 # ------------------------------------------------------------------ deciding
 
 
+def _answer_too_long(said: str) -> bool:
+    """Whether a longer answer was asked for than can be given, to a request that fills less than half of the window.
+
+    Servers say the same when it is the conversation that has grown too long, and only less of that helps then.
+    """
+    if not _ANSWER.search(said):
+        return False
+    split = _SPLIT.search(said)
+    window, sent = (int(n) for n in split.groups() if n) if split else (1, 0)
+    return 2 * sent < window
+
+
 def _classify(status: int | None, fault: _Fault) -> tuple[ErrorKind, bool]:
     """(kind, may the same request succeed later). Wording first, then names, then the status."""
     said = f"{fault.names} {_NAMED.sub(' ', _ECHO.sub('', fault.message))}"
     effective = fault.status if status is None or status < 400 else status
+    if effective in {None, 400, 422} and _answer_too_long(fault.message):
+        return "bad_request", False
     if effective not in {401, 403, 404} and _OVERFLOW.search(said) and not _THROTTLE.search(said):
         return "context_length", False
     if effective == 413 and not _THROTTLE.search(said):
@@ -299,6 +318,8 @@ def _sentence(status: int | None, detail: str, kind: ErrorKind, *, retryable: bo
     sentence = f"{lead}: {detail}" if detail else lead
     if status == 404:
         return f"{sentence} (check endpoint and model of this profile)"
+    if _answer_too_long(detail):
+        return f"{sentence} (ask for a smaller max_tokens in generation of this profile)"
     if refuses_tools(ProviderError(kind, detail)):
         return f'{sentence} (enable its tool parser, or set protocol = "json" in this profile)'
     return sentence

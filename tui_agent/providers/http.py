@@ -17,14 +17,14 @@ from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any
 from urllib.parse import urljoin
 
-from tui_agent.core.address import shown
+from tui_agent.core.address import origin, shown
 from tui_agent.core.profile import ANSWER_LENGTHS, Profile
 from tui_agent.core.types import Delta, ProviderError, ReplyEnd, Request, RetryTick
 from tui_agent.providers import errors, vendors
 from tui_agent.providers.connection import Call, client, load_httpx, prepare, told, transport_error, unpacked
 from tui_agent.providers.effort import with_effort
 from tui_agent.providers.masking import Mask
-from tui_agent.providers.network import Network, origin
+from tui_agent.providers.network import Network
 from tui_agent.providers.silence import GRACE, Limits
 from tui_agent.providers.vendors import Vendor
 from tui_agent.providers.wire import Decoder, Wire, WireFault, protocol_fault
@@ -106,6 +106,8 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
                 yield RetryTick(attempt, 0.0, _left_out(refused.error, name))
                 continue
             end = ReplyEnd(error=refused.error)
+        if begun and end.error is not None:
+            end = replace(end, error=replace(end.error, begun=True))
         _trace(call, {"reply": end.finish, "usage": end.usage, "error": end.error})
         if end.error is None or begun or not end.error.retryable or attempt >= tries:
             yield end

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import os
 import subprocess
 from collections.abc import Mapping
 
-from tui_agent.core.address import SECRET_NAME, host_of, parts_of, secrets_of
+from tui_agent.core.address import SECRET_NAME, is_encrypted, is_loopback, secrets_of
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import ConfigError
 
@@ -74,17 +73,6 @@ def secret_values(named: Mapping[str, str]) -> list[str]:
     return found
 
 
-def is_loopback(url: str) -> bool:
-    """Whether a URL leads to this machine, whoever is asked for its name: a name below localhost may lead anywhere."""
-    host = host_of(url)
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def check_header(name: str, value: str) -> None:
     """Refuse a header that could not be sent or could smuggle another one in.
 
@@ -99,9 +87,7 @@ def check_header(name: str, value: str) -> None:
 def _checked(key: str, source: str, profile: Profile) -> str:
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ConfigError(f"{source} is no usable key: it holds a blank, a line break or a sign beyond ASCII")
-    endpoint = profile.endpoint or ""
-    parts = parts_of(endpoint)
-    if (parts is None or parts.scheme != "https") and not is_loopback(endpoint):
+    if not is_encrypted(profile.endpoint) and not is_loopback(profile.endpoint):
         raise ConfigError(
             f"profile {profile.name!r} would send its key unencrypted: use an https:// endpoint, or take the key out"
         )

@@ -10,14 +10,13 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, NoReturn
-from urllib.parse import urlsplit
 
 from tui_agent import __version__
-from tui_agent.core.address import is_server
+from tui_agent.core.address import is_encrypted, is_loopback, is_server, origin
 from tui_agent.core.types import AgentError, ConfigError, Forgotten
 from tui_agent.providers.connection import BUNDLE, UnusableBundleError, load_httpx, tls, transport_error, unpacked
-from tui_agent.providers.keys import check_header, is_loopback
-from tui_agent.providers.network import Network, origin
+from tui_agent.providers.keys import check_header
+from tui_agent.providers.network import Network
 from tui_agent.providers.sse import MAX_EVENT, SseDecoder
 
 CONNECT_SECONDS, WRITE_SECONDS = 10.0, 30.0
@@ -65,7 +64,7 @@ class HttpLink:
             own["authorization"] = f"Bearer {key}"
         for name, value in own.items():
             check_header(name, value)
-        if any(name in own for name in _SECRET) and urlsplit(url).scheme != "https" and not is_loopback(url):
+        if any(name in own for name in _SECRET) and not is_encrypted(url) and not is_loopback(url):
             raise ConfigError("its key would be sent unencrypted: use an https:// address")
         self._url, self._network, self._env, self._proxy, self._ca_file = url, network, env, proxy, ca_file
         self._headers = {

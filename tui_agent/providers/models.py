@@ -12,12 +12,12 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from tui_agent.core.address import root_of
+from tui_agent.core.address import origin, root_of
 from tui_agent.core.profile import ModelInfo, Pricing, Profile
 from tui_agent.core.reply import bounded_json
 from tui_agent.core.types import AgentError, ReplyEnd, Request, UserMessage
 from tui_agent.providers import connection, errors, http, wire_of
-from tui_agent.providers.network import Network, Unanswered, origin
+from tui_agent.providers.network import Network, Unanswered
 from tui_agent.providers.wire import WireFault, tokens
 
 _PATHS = {"openai-chat": "/models", "anthropic": "/v1/models", "ollama-native": "/api/tags"}
@@ -106,7 +106,12 @@ async def verify(profile: Profile, *, env: Mapping[str, str], network: Network |
     Raises:
         AgentError: the server refused; one sentence with its words and where the key comes from.
     """
-    small = replace(profile, generation={"max_tokens": 16}, effort=None, options={**profile.options, "retries": 0})
+    window = {
+        name: value for name, value in profile.generation.items() if name == "num_ctx"
+    }  # else it is loaded anew for work
+    small = replace(
+        profile, generation={**window, "max_tokens": 16}, effort=None, options={**profile.options, "retries": 0}
+    )
     started = time.monotonic()
     link = http.Link(env=env, network=network or Network())
     async with aclosing(http.stream(wire_of(small), small, Request("", (UserMessage("Say ok."),)), link)) as deltas:

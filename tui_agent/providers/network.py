@@ -11,10 +11,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tui_agent.core.address import parts_of
+from tui_agent.core.address import is_loopback, origin
 from tui_agent.core.secrets import Secrets
 from tui_agent.core.types import AgentError, ConfigError
-from tui_agent.providers.keys import is_loopback
 from tui_agent.providers.vendors import Identity, Vendor
 
 
@@ -72,12 +71,3 @@ class Network:
         """A request is about to leave for this address."""
         where = origin(url)
         self.contacted[where] = self.contacted.get(where, 0) + 1
-
-
-def origin(url: str) -> str:
-    """Scheme, host and port: what may be shown of an address."""
-    parts = parts_of(url)
-    if parts is None:
-        return "an unreadable address"
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname or ''}{port}"

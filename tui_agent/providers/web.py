@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import json
 import re
 import socket
@@ -16,14 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import urlencode, urljoin
 
+from tui_agent.core.address import at_number, is_encrypted, is_loopback, is_public, origin, place_of, stays
 from tui_agent.core.display import plain
 from tui_agent.core.late import unescaped
 from tui_agent.core.types import AgentError
-from tui_agent.providers.connection import BUNDLE, load_httpx, tls, transport_error, unpacked
-from tui_agent.providers.keys import is_loopback
-from tui_agent.providers.network import Network, origin
+from tui_agent.providers.connection import BUNDLE, keep_location, load_httpx, tls, transport_error, unpacked
+from tui_agent.providers.network import Network
 
 RESULTS = 5
 MAX_BYTES = 2_000_000
@@ -144,7 +143,7 @@ def ready(engine: str, reach: Reach) -> None:
     one, url = ENGINES[engine], endpoint(engine, reach)
     if one.key_env and not reach.env.get(one.key_env):
         raise AgentError(f"{one.title} needs a key: set {one.key_env}")
-    if one.key_env and not url.startswith("https://") and not is_loopback(url):
+    if one.key_env and not is_encrypted(url) and not is_loopback(url):
         raise AgentError(f"the key of {one.title} is not sent to {origin(url)}: it is not encrypted")
 
 
@@ -197,8 +196,8 @@ async def fetch(address: str, reach: Reach) -> Page:
         reach.network.permit(address)
         reply = await _exchange(address, reach, {"Accept": "text/*, application/json;q=0.9"}, None, checked=True)
         if reply.status in {301, 302, 303, 307, 308} and reply.location:
-            following = urljoin(address, reply.location)
-            if not _same_place(address, following):
+            following = _joined(address, reply.location)
+            if not stays(address, following):
                 raise AgentError(f"{first} leads to {following}, which is another place: fetch that if it is wanted")
             address = following
             continue
@@ -208,26 +207,11 @@ async def fetch(address: str, reach: Reach) -> Page:
     raise AgentError(f"{first} leads from one address to the next, more than {REDIRECTS} times")
 
 
-def _same_place(one: str, other: str) -> bool:
-    a, b = urlsplit(one), urlsplit(other)
-    hosts = {(part.hostname or "").removeprefix("www.") for part in (a, b)}
-    return len(hosts) == 1 and (a.scheme, b.scheme) != ("https", "http") and b.scheme in {"http", "https"}
-
-
-def host_of(address: str) -> tuple[str, int]:
-    """Host and port of an address that can be fetched.
-
-    Raises:
-        AgentError: it cannot.
-    """
+def _joined(address: str, location: str) -> str:
     try:
-        parts = urlsplit(address)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+        return urljoin(address, location)
     except ValueError:
-        parts, port = urlsplit(""), 0
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username is not None:
-        raise AgentError("only http:// and https:// addresses without a name and password can be fetched")
-    return parts.hostname, port
+        return location
 
 
 async def resolved(host: str, port: int, private: tuple[str, ...] = ()) -> str:
@@ -243,22 +227,11 @@ async def resolved(host: str, port: int, private: tuple[str, ...] = ()) -> str:
     addresses = [str(info[4][0]) for info in found]
     if host not in private and f"{host}:{port}" not in private:
         for one in addresses:
-            if not _public(one):
+            if not is_public(one):
                 raise AgentError(
                     f"{host} is {one}, which is not on the internet: not fetched. [web] private in your config allows it"
                 )
     return addresses[0]
-
-
-def _public(address: str) -> bool:
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    inner = getattr(ip, "ipv4_mapped", None) or getattr(ip, "sixtofour", None)
-    if inner is None and ip in _NAT64:
-        inner = ipaddress.ip_address(int(ip) & 0xFFFFFFFF)
-    return ip.is_global and not ip.is_multicast and (inner is None or (inner.is_global and not inner.is_multicast))
-
-
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 def _page(address: str, reply: _Raw) -> Page:
@@ -293,7 +266,9 @@ async def _exchange(
     address: str, reach: Reach, headers: Mapping[str, str], body: Mapping[str, Any] | None, *, checked: bool = False
 ) -> _Raw:
     """One request without cookies and redirects. `checked`: only to the internet, at the address that was looked at."""
-    host, port = host_of(address)
+    host, port = place_of(address)
+    if not host:
+        raise AgentError("only http:// and https:// addresses without blanks, name and password can be fetched")
     outside = not is_loopback(address)
     proxy = reach.proxy if outside else None
     headers, url, extensions = {**headers, "User-Agent": "tui-agent"}, address, {}
@@ -302,9 +277,7 @@ async def _exchange(
             if checked:
                 ip = await resolved(host, port, reach.private)
                 if proxy is None:
-                    parts = urlsplit(address)
-                    headers["Host"] = parts.netloc
-                    url = parts._replace(netloc=f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}", fragment="").geturl()
+                    headers["Host"], url = at_number(address, ip, port)
                     extensions = {"sni_hostname": host}
             for contacted in filter(None, (address, proxy)):
                 reach.network.record(contacted)
@@ -322,6 +295,7 @@ async def _sent(address: str, reach: Reach, proxy: str | None, request: Mapping[
             trust_env=False,
             proxy=proxy,
             follow_redirects=False,
+            event_hooks={"response": [keep_location]},
             timeout=SECONDS,
         )
         async with client:
@@ -339,7 +313,7 @@ async def _sent(address: str, reach: Reach, proxy: str | None, request: Mapping[
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
         raise AgentError(reach.network.secrets.hide(transport_error(error, address).message)) from error
     found = response.headers
-    return _Raw(response.status_code, data, found.get("content-type", ""), found.get("location", ""), cut)
+    return _Raw(response.status_code, data, found.get("content-type", ""), response.extensions["location"], cut)
 
 
 # ------------------------------------------------------------------ what a model is told

@@ -253,6 +253,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("context.compact", "A summary in the place of what is old", ("c",), hint="compact", scope="context"),
     Action("context.undo", "Take the summary back", ("u",), hint="take the summary back", scope="context"),
     Action("first.model", "Another model of what was found", ("m", "M"), hint="other model", scope="first"),
+    Action("first.pull", "Load down the model that is suggested", ("y", "Y"), scope="first"),
     Action("first.look", "Look again", ("r", "R"), hint="look again", scope="first"),
     Action("first.config", "Write the configuration in your editor", ("o", "O"), hint="open config", scope="first"),
 )

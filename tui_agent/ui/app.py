@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from textual.filter import LineFilter
 from textual.worker import WorkerFailed
 
-from tui_agent.config import Loaded, load, profile, with_profile
+from tui_agent.config import Loaded, load
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import Model
 from tui_agent.demo import PROFILE
@@ -29,6 +29,7 @@ from tui_agent.terms import with_servers
 from tui_agent.trust import Trust
 from tui_agent.ui.actions import ACTIONS
 from tui_agent.ui.appearance import Appearance
+from tui_agent.ui.beginning import Beginning
 from tui_agent.ui.calling import INTENTS, Calling, choices
 from tui_agent.ui.caret import CaretApp
 from tui_agent.ui.carrying import Carrying
@@ -37,8 +38,7 @@ from tui_agent.ui.completion import Choice
 from tui_agent.ui.context import ContextKeys
 from tui_agent.ui.conversation import Conversation
 from tui_agent.ui.editing import clean
-from tui_agent.ui.first_run import DEMO, Chosen, FirstRun, World
-from tui_agent.ui.found import Look, Servers, look_around
+from tui_agent.ui.found import Look, look_around
 from tui_agent.ui.job_list import JobList
 from tui_agent.ui.keymap import Keymap, checked
 from tui_agent.ui.main import Handler, MainScreen
@@ -131,8 +131,7 @@ class AgentApp(CaretApp, inherit_bindings=False):
         self.switching, self.reports, self.shelf = Switching(self), Reports(self), Shelf(self)
         self.carrying, self.mending = Carrying(self), Mending(self)
         self._kept = AsyncExitStack()
-        self.tried, self.wants_demo = "", False
-        """How the first run's choice was tried, for the transcript."""
+        self.beginning, self.wants_demo = Beginning(self), False
         handlers: dict[str, Handler] = {
             **Menus(self).handlers,
             "provider.switch": self.switching.provider,
@@ -190,17 +189,19 @@ class AgentApp(CaretApp, inherit_bindings=False):
             self.talk.catch_up()
             self.main.refresh_state()
             return
+        self.beginning.look_ahead()
         if not await self.ask_trust():
             self.exit(0)
             return
-        chosen = await self.first_profile()
+        chosen = await self.beginning.profile()
         if chosen is None and not self.loaded.broken:
             self.exit(0)
             return
         self.shelf.begin(begin.place, chosen if begin.provider or not begin.place else None, begin.model)
         await self.mending.tell()
-        if self.tried:
-            self.talk.note(self.tried)
+        if self.beginning.tried:
+            self.talk.note(self.beginning.tried)
+        self.beginning.show()
 
     async def ask_trust(self) -> bool:
         """Ask about the folder, or about what changed in it, when that is due; False when the person leaves."""
@@ -235,43 +236,6 @@ class AgentApp(CaretApp, inherit_bindings=False):
     def get_line_filters(self) -> Sequence[LineFilter]:
         """What the lines of the screen go through before they are written."""
         return self.appearance.filters(super().get_line_filters())
-
-    async def first_profile(self) -> Profile | None:
-        """The profile to start with: of the command line, of the configuration, or of the first-run screen.
-
-        None when the configuration is broken, or when the person leaves the first-run screen, for the demo or for good.
-        """
-        settings, wanted = self.loaded.settings, self.begin.provider
-        if wanted == DEMO:
-            return PROFILE
-        if self.loaded.broken:
-            return None
-        if (asked := settings.profiles.get(wanted or "")) is not None:
-            return asked
-        if (active := settings.active()) is not None:
-            return active
-
-        begin = self.begin
-        servers = Servers(begin.environment, begin.network)
-        chosen = await self.push_screen_wait(
-            FirstRun(World(begin.root, begin.user_file, begin.environment, servers, begin.look, self.edited), self.keys)
-        )
-        if chosen is None or chosen.name == DEMO:
-            self.wants_demo = chosen is not None
-            return None
-        self.tried = chosen.word
-        self.load()
-        if chosen.unwritten is not None:
-            self.loaded = with_profile(self.loaded, profile(chosen.name, chosen.unwritten))
-        return self.loaded.settings.profiles.get(chosen.name)
-
-    def edited(self) -> Chosen | None:
-        """Let the person write the configuration at the first run; None while there is nothing in it to begin with."""
-        if not self.mending.open():
-            return None
-        self.load()
-        active = self.loaded.settings.active()
-        return Chosen(active.name if active else "") if active or self.loaded.broken else None
 
     def terms(self) -> Terms:
         """What the session starts from."""
@@ -322,6 +286,7 @@ class AgentApp(CaretApp, inherit_bindings=False):
         """Something of the conversation changed."""
         self.main.refresh_state()
         self.switching.look()
+        self.beginning.look()
 
     @property
     def talk(self) -> Conversation:

@@ -15,12 +15,12 @@ from textual.widget import Widget
 from tui_agent.core import events as ev
 from tui_agent.core.display import label
 from tui_agent.ui.actions import ACTIONS
-from tui_agent.ui.conversation import Conversation
+from tui_agent.ui.conversation import THINKING, Conversation
 from tui_agent.ui.failures import KEYS, MENDING_KEYS, WAITING_KEYS
 from tui_agent.ui.keymap import USUAL, Keymap
 from tui_agent.ui.numbers import forecast, gauge, money
 
-Pane: TypeAlias = Literal["", "transcript", "files"]
+Pane: TypeAlias = Literal["", "transcript", "files", "offer"]
 """Which pane beside the composer has the focus."""
 
 SEND, QUEUE, LINE = "{composer.send} send", "{composer.send} queue", "{composer.newline} new line"
@@ -112,6 +112,8 @@ class FooterState:
     """Of the rows below, those that came since the person left the end."""
     end: str = ""
     """The key that goes there."""
+    brief: str = ""
+    """The phase where there is little room."""
 
 
 def pane_hints(pane: Pane) -> tuple[str, ...]:
@@ -138,17 +140,20 @@ def footer_state(
     focus, in the transcript with it the card of a failure; `keys` are the person's.
     """
     hints: tuple[str, ...] = ()
+    brief = ""
     if dialog:
         phase, *rest = dialog
         hints = tuple(rest)
     elif talk is None:
         phase = "a question first" if asking else ""
     elif talk.retrying:
-        phase = talk.phase.detail
+        phase, brief = talk.phase.detail, talk.phase.detail.partition(" in ")[2]
+        brief = f"try in {brief}"
         hints = ("{ui.back} stop", "{agent.retry} now", "{provider.switch} other provider", QUEUE, COMMANDS)
         hints = WAITING_KEYS if pane == "transcript" else hints
     elif talk.working:
-        phase = phase_words(talk.phase, now - talk.since, now - talk.heard)
+        phase = phase_words(talk.phase, now - talk.since, now - talk.heard, talk.flow.rate)
+        brief = phase.removeprefix("streaming ")
         away = ("{jobs.send} background",) if talk.session.workspace.live else ()
         hints = ("{ui.interrupt} stop", *(pane_hints(pane) if pane else (*away, QUEUE, LINE, COMMANDS)))
     elif talk.failure is not None:
@@ -165,6 +170,8 @@ def footer_state(
             if pane == "transcript"
             else ("{leader pane.next} card", SEND, COMMANDS, "{ui.interrupt} twice quits")
         )
+    elif pane == "offer":
+        phase, hints = "ready", ("Enter use", "{first.model} other", COMMANDS, "{ui.interrupt} twice quits")
     elif pane:
         phase, hints = "", pane_hints(pane)
     else:
@@ -175,11 +182,11 @@ def footer_state(
     hints = tuple(filter(None, hints if dialog else map(keys.say, hints)))
     if armed:  # what it says now would stand there twice
         hints = tuple(hint for hint in hints if not hint.startswith(armed.partition(" ")[0]))
-    return FooterState(armed or phase, hints, below, news, keys.say("{scroll.end}"))
+    return FooterState(armed or phase, hints, below, news, keys.say("{scroll.end}"), "" if armed else brief)
 
 
-def phase_words(phase: ev.Phase, seconds: float, silent: float = 0.0) -> str:
-    """What goes on, in words, with its seconds from the third on; `silent` is how long no bytes came."""
+def phase_words(phase: ev.Phase, seconds: float, silent: float = 0.0, rate: int | None = None) -> str:
+    """What goes on, in words, with its seconds from the third on; `silent` is how long no bytes came, `rate` tokens a second."""
     if phase.name == "streaming" and silent >= SILENT_SECONDS:
         return f"no data for {silent:.0f}s"
     words = {
@@ -192,6 +199,8 @@ def phase_words(phase: ev.Phase, seconds: float, silent: float = 0.0) -> str:
     }[phase.name]
     if phase.name in {"waiting", "streaming"} and phase.detail:
         words = phase.detail
+    if phase.name == "streaming" and rate is not None and phase.detail in {"", THINKING}:
+        words += f" ~{rate} tok/s"
     return f"{words} {seconds:.0f}s" if seconds >= 3 else words
 
 
@@ -200,7 +209,7 @@ def footer_line(state: FooterState, width: int) -> Text:
     badge = f"{state.news} new below" if state.news else "more below" if state.below else ""
     if badge and width >= 60:
         badge += f" - {state.end}" if state.end else ""
-    phase = label(state.phase, max(10, width // 2))
+    phase = label((width < 60 and state.brief) or state.phase, max(10, width // 2))
     hints = list(state.hints)
     while hints and cell_len("   ".join([phase, *hints])) + cell_len(badge) + 4 > width:
         hints.pop()

@@ -18,14 +18,18 @@ from tui_agent.core import fold
 from tui_agent.core.endings import GIVES_BACK, StopReason
 from tui_agent.core.log import is_durable
 from tui_agent.core.meter import measure, meter
-from tui_agent.core.types import AgentError, ProviderError, RetryTick, TextDelta
+from tui_agent.core.types import AgentError, ProviderError, ReasoningDelta, RetryTick, TextDelta
 from tui_agent.own_command import MARK, own_command
 from tui_agent.session import Session
 from tui_agent.ui.failures import CARD, MENDING, next_try
+from tui_agent.ui.flow import Flow
 from tui_agent.workspace.images import named
 
 COMPACT = "/compact"
 """Begins what is sent in a message's place when a summary is wanted; it may wait for the end of a run like one."""
+
+THINKING = "thinking"
+"""What streams before the answer."""
 
 SLICE_SECONDS = 0.01
 """How long a flood of deltas may keep the event loop before keys and frames get their turn."""
@@ -59,6 +63,7 @@ class Conversation:
         self.meter = meter(session.events)
         self.heard = time.monotonic()
         """When the last event came."""
+        self.flow = Flow()
         self.retrying = False
         self.failure: ProviderError | None = None
         """Why the newest message got no whole answer, when the model or the way to it failed."""
@@ -241,7 +246,10 @@ class Conversation:
 
     def _take(self, event: ev.Event) -> None:
         self.heard = time.monotonic()
-        if isinstance(event, TextDelta):  # the hot path: one hop to the transcript
+        if isinstance(event, TextDelta | ReasoningDelta):  # the hot path: one hop to the transcript
+            if self.phase.name != "streaming":
+                self._enter(ev.Phase("streaming", THINKING))
+            self.flow.take(len(event.text), self.heard)
             self._show(event)
             return
         if is_durable(event):
@@ -275,7 +283,12 @@ class Conversation:
             case RetryTick():
                 self._enter(ev.Phase("waiting", f"{next_try(event)} in {event.seconds:.0f}s"), retrying=True)
             case ev.ArgumentsDelta(name, size):
-                self._enter(ev.Phase("streaming", f"writing {name}, {size:,} characters"))
+                self.flow.grown(size, self.heard)
+                phase = ev.Phase("streaming", f"writing {name}, {size:,} characters")
+                if self.phase.name == "streaming":  # for each piece; the footer looks every second
+                    self.phase = phase
+                else:
+                    self._enter(phase)
             case ev.ProviderFailed(error):
                 self.failure = error
             case ev.AssistantSaid() | ev.ToolDone() | ev.CheckDone() | ev.RunEnded() | ev.ModelChosen():
@@ -296,6 +309,8 @@ class Conversation:
     def _enter(self, phase: ev.Phase, *, retrying: bool = False) -> None:
         if phase.name != self.phase.name:
             self.since = time.monotonic()
+            if phase.name == "waiting":
+                self.flow.begin()
         self.phase = phase
         self.retrying = retrying
         self._changed()

@@ -66,7 +66,7 @@ class Desk(Vertical):
         root, paths = talk.session.root, talk.session.terms.paths
         self._talk = talk
         self._files = FileChoices(root, lambda: _near(talk))
-        self.history = History(history_file(paths.data, root))
+        self.history = History(history_file(paths.data, root), talk.session.log.typed)
         Completing(self.composer, self._popup, sources, self._files.find)
 
     # ------------------------------------------------------------------ history
@@ -79,6 +79,8 @@ class Desk(Vertical):
     def sent(self, draft: Draft) -> None:
         """A draft was sent, or put away; what waited behind the history comes back."""
         waiting = self.history.add(draft) if not draft.text.startswith("/") else self.history.leave()
+        if self._talk is not None and self._talk.session.log.typed(draft.full) != draft.full:
+            self.app.notify("It holds what looks like a key: no file of this program keeps that.", markup=False)
         if waiting.text and not self.composer.text:
             self.composer.draft = waiting
 

@@ -9,12 +9,14 @@ from tui_agent.core.profile import Profile
 from tui_agent.core.types import ProviderError, RetryTick
 from tui_agent.ui.actions import ACTIONS
 
-TITLES = {
+CUT_OFF = "Half an answer"
+"""The title where the way to the server was lost after a part of the answer had come."""
+TITLES: Mapping[str, str] = {
     "auth": "The key was not accepted",
     "rate_limit": "Rate limit",
     "context_length": "Too long for the model's window",
     "server": "The server failed",
-    "network": "No connection",
+    "network": "No answer",
     "protocol": "The answer could not be read",
     "bad_request": "The request was not accepted",
 }
@@ -59,8 +61,8 @@ BAR = 16
 def words(error: ProviderError, profile: str = "") -> tuple[str, str, str]:
     """(what failed at which profile, why, what to do next)."""
     status = f" ({error.status})" if error.status else ""
-    where = f" at {profile}" if profile else ""
-    title = TITLES[error.kind] + where + status
+    where = f" {'from' if error.kind == 'network' else 'at'} {profile}" if profile else ""
+    title = (CUT_OFF if error.begun and error.kind == "network" else TITLES[error.kind]) + where + status
     if error.kind == "auth" and not error.status:
         title = f"No key for {profile}" if profile else "No usable key"
     elif error.kind == "auth" and error.status == FORBIDDEN:

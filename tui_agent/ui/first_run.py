@@ -7,172 +7,62 @@ writes the user's config.toml: the endpoint, the model and the name of the key's
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar
 
 from rich.text import Text
-from textual import on, work
-from textual.app import ComposeResult
+from textual import events, on, work
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.reactive import reactive
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_agent.config import presets, save_profile
-from tui_agent.core.address import is_server, root_of
+from tui_agent.config import presets
 from tui_agent.core.display import label, plain
 from tui_agent.core.profile import ModelInfo
-from tui_agent.core.types import AgentError, ConfigError
+from tui_agent.core.types import AgentError
 from tui_agent.paths import tilde
-from tui_agent.ui.chrome import Rule, Where
-from tui_agent.ui.field import Field
-from tui_agent.ui.found import AGAIN_SECONDS, LOOK_SECONDS, Found, Look, Servers
+from tui_agent.ui.choices import (
+    DEMO,
+    NO_ADDRESS,
+    REMOTE,
+    SERVER,
+    WHERE,
+    Chosen,
+    Row,
+    Step,
+    address_of,
+    hints,
+    no_model,
+    options,
+    rows,
+    suggested,
+    unset,
+    welcome,
+    written,
+)
+from tui_agent.ui.found import AGAIN_SECONDS, LOOK_SECONDS, Found, Look, Servers, memory, to_pull, usable
 from tui_agent.ui.keymap import USUAL, Keymap
-from tui_agent.ui.modal import Modal, bindings
-from tui_agent.ui.numbers import size
+from tui_agent.ui.modal import bindings
+from tui_agent.ui.steps import Steps
 
-Step: TypeAlias = Literal["choose", "address", "model"]
-DEMO = "demo"
-SERVER = "server"
 POLL_SECONDS = 2.0
 """How often the screen looks for a server that the person was told how to start."""
-SHORT = ("ollama", "openai", "anthropic", "openrouter", "mistral")
-"""The presets that are offered where there is little room; the others follow below."""
 
 
-REMOTE = "You are connected by ssh: 127.0.0.1 is the remote machine."
-NO_ADDRESS = "This is no http:// or https:// address without a password: {}"
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The name of the profile to use, a word about how it was tried, and the profile when it could not be written."""
-
-    name: str
-    word: str = ""
-    unwritten: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One choice: `needs` is what it takes or what it has, `found` what is there already."""
-
-    id: str
-    title: str
-    needs: str
-    found: Found | None = None
-
-    @property
-    def about(self) -> str:
-        """The preset, or what else it leads to: the same before and after it was found."""
-        return self.found.preset if self.found else self.id
-
-
-def rows(found: Sequence[Found]) -> list[Row]:
-    """The choices: what was found first, then what can be set up."""
-    there = [Row(f"found-{n}", _title(one), _has(one), one) for n, one in enumerate(found)]
-    names = {one.preset for one in found}
-    rest = [name for name, preset in presets().items() if "api_key_env" in preset or "get" in preset]
-    rest.sort(key=lambda name: name not in SHORT)
-    setup = [
-        Row(name, str(presets()[name]["title"]), str(presets()[name].get("api_key_env") or presets()[name]["get"]))
-        for name in rest
-        if name not in names
-    ]
-    other = [Row(SERVER, "Other server by its address", "LM Studio, llama.cpp, MLX, vLLM, …")]
-    return [
-        *there,
-        *setup[: len(SHORT)],
-        *other,
-        Row(DEMO, "Look around with the demo model", "nothing"),
-        *setup[len(SHORT) :],
-    ]
-
-
-def _title(one: Found) -> str:
-    title = str(presets()[one.preset]["title"]).partition(",")[0]
-    return f"{title}  {one.best.id}" if one.best else title
-
-
-def _has(one: Found) -> str:
-    """What was found, in words: a variable, or what the best model of a server can do."""
-    if one.variable:
-        return f"{one.variable} is set"
-    if one.fault:
-        return "answers, but not as it should"
-    if one.best is None:
-        return "running, no model installed"
-    if one.best.tools is False:
-        return "no tools: chat and review only"
-    window = one.best.window or one.best.most
-    parts = [f"{size(window)} context"] if window else []
-    parts += ["tools"] if one.best.tools else []
-    return ", ".join([*parts, "local and free"])
-
-
-def row_text(row: Row, number: int, width: int) -> Text:
-    """One line of the list at this width."""
-    sign = f"{number}  " if number < 10 else "   "
-    text = Text(no_wrap=True, overflow="ellipsis")
-    if width < 60:
-        text.append(label(sign + row.title, width - 3))
-        return text
-    column = 44 if width >= 80 else 36
-    text.append(f"{label(sign + row.title, column - 2):<{column}}", "bold" if row.found else "")
-    text.append(label(row.needs, width - column - 2), "" if row.found else "dim")
-    return text
-
-
-def welcome(found: Sequence[Found] | None, outside: Sequence[str], *, looking: bool, width: int) -> str:
-    """The head of the choices: who was asked so far, and that nothing was found once it was looked for to the end."""
-    asked = "Nothing has left this machine."
-    if outside:
-        asked = f"Asked so far: {', '.join(outside)}"
-    elif found is None or (looking and not found):
-        asked += " Looking for servers on it …"
-    elif not found and width < 64:
-        asked = "Nothing was sent. Found: no key, no local server."
-    elif not found:
-        asked += " Found: no key variable, no server on 11434, 1234, 8080, 8000."
-    return f"Welcome. Choose a model{' to work with' if width >= 46 else ''}.\n{asked}"
-
-
-def hints(step: Step, keys: Keymap, width: int) -> str:
-    """The last row: the keys of this step, in the words that fit."""
-    if step == "address":
-        return "Enter continue   Esc back"
-    if step == "model":
-        long = "↑↓ choose   Enter take it   Tab list or field   Esc back"
-        return long if width >= 64 else "↑↓  Enter take it  Tab field  Esc back"
-    if width < 64:
-        return "  ".join(filter(None, ["↑↓", "Enter use", keys.say("{first.look} again"), "Esc quit"]))
-    return "   ".join(["↑↓ choose", "Enter use", *keys.hints("first"), "Esc quit"])
-
-
-class KeyRow(Widget):
-    """The last row at today's width."""
-
-    ALLOW_SELECT = False
-    step: reactive[Step] = reactive("choose")
-
-    def __init__(self, keys: Keymap) -> None:
-        super().__init__(id="keys")
-        self._keys = keys
-
-    def render(self) -> Text:
-        """The keys of the step."""
-        return Text(f" {hints(self.step, self._keys, self.size.width)}", "dim", no_wrap=True, end="")
+DEEDS = {"first.look": "look", "first.model": "other_model", "first.config": "edit", "first.pull": "pull"}
+"""What the screen does for each action of the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
     """What the first run needs of the app.
 
-    `edited` lets the person write the configuration themselves: what they chose by it, None for nothing yet.
+    `edited` lets the person write the configuration themselves: what they chose by it, None for nothing yet. `found` is what
+    was found before. Where one of it is `offered`, the screen begins with the other models of that, and a letter that means
+    nothing there is the person's: it begins a message, and `feed` takes it and all keys that follow.
     """
 
     root: Path
@@ -181,54 +71,50 @@ class World:
     servers: Servers
     look: Look
     edited: Callable[[], Chosen | None]
+    found: Sequence[Found] | None = None
+    offered: Found | None = None
+    feed: Callable[[events.Key], None] | None = None
 
 
-def unset(row: Row) -> str:
-    """What to do where the variable of a choice is not set."""
-    return f"{row.needs} is not set in this shell.\nEsc, export {row.needs}=…, start again.\nKeys: {presets()[row.id]['key_page']}"
-
-
-class FirstRun(Modal[Chosen | None]):
+class FirstRun(Steps[Chosen | None]):
     """Returns the profile that was written, the demo, or None when the person leaves."""
 
     VERTICAL_BREAKPOINTS = [(0, "-low"), (24, "-tall")]  # noqa: RUF012 - Textual declares it without ClassVar
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back"),
-        Binding("ctrl+c,ctrl+q", "leave"),
-        *bindings("first", {"first.look": "look", "first.model": "other_model", "first.config": "edit"}.__getitem__),
+        Binding("ctrl+c,ctrl+q", "dismiss(None)"),
+        *bindings("first", DEEDS.__getitem__),
         *(Binding(str(n), f"number({n})", show=False) for n in range(1, 10)),
     ]
 
     def __init__(self, world: World, keys: Keymap = USUAL) -> None:
-        super().__init__()
+        super().__init__(plain(tilde(world.root, world.environment), "path"))
         self._world, self._keys = world, keys
         self._step: Step = "choose"
         self._profile = ""
         self._table: dict[str, Any] = {}
-        self._found: Sequence[Found] | None = None
-        self._looking = True
+        self._found = world.found
+        self._looking = world.offered is None
         self._rows: list[Row] = []
         self._models: list[str] = []
         self._source: Found | None = None
         self._poll: Timer | None = None
-
-    def compose(self) -> ComposeResult:
-        """Where this is, head, list, one field, a word below, the keys."""
-        with Vertical(id="where"):
-            yield Where(plain(tilde(self._world.root, self._world.environment), "path"))
-            yield Rule()
-        with Vertical(id="first-run"):
-            yield Static(id="head", markup=False)
-            yield OptionList(id="choices", markup=False)
-            yield Field(id="field")
-            yield Static(id="note", markup=False)
-        yield KeyRow(self._keys)
+        self._pulls: list[tuple[str, float]] = []
+        self._waits = self._fed = False
 
     def on_mount(self) -> None:
-        """Start with the choices, and look around."""
+        """Start with the choices, and look around; or with the other models of what was offered."""
         self._poll = self.set_interval(POLL_SECONDS, lambda: self.look(POLL_SECONDS / 2), pause=True)
-        self.show_choices()
-        self.look(LOOK_SECONDS, AGAIN_SECONDS)
+        if (offered := self._world.offered) is not None:
+            self._take(offered)
+            self.show_models(offered.models)
+        else:
+            self.show_choices()
+            self.look(*([LOOK_SECONDS] if self._found is None else []), AGAIN_SECONDS)
+
+    def hints(self, width: int) -> str:
+        """The keys of the step."""
+        return hints(self._step, self._keys, width, "quit" if self._world.offered is None else "back")
 
     def on_resize(self) -> None:
         """Draw the rows for the new width."""
@@ -250,17 +136,20 @@ class FirstRun(Modal[Chosen | None]):
         for seconds in patience:
             found = list(await self._world.look(self._world.environment, self._world.servers.network, seconds))
             known, self._found, self._looking = self._found, found, seconds != patience[-1]
-            if self._step != "choose" or not self._stands:
+            if self._step != "choose" or not self.stands:
                 continue
+            if (there := usable(found)) is not None and self._turns:
+                self.dismiss(Chosen(offered=there, found=tuple(found)))
+                return
             if found != known:
                 self.show_choices(keep=True)
             else:  # a word below the list stays
                 self.query_one("#head", Static).update(Text(self._welcome(), "bold"))
 
     @property
-    def _stands(self) -> bool:
-        """Whether all widgets are there: not while the screen is taken down, when an answer may still come."""
-        return len(self.query("#head, #choices, #field, #note, #keys")) == 5
+    def _turns(self) -> bool:
+        """Whether a server that answers ends the choice: who waits for it, or has gone nowhere yet, need not choose."""
+        return self._world.offered is None and (self._waits or self._row() in (None, *self._rows[:1]))
 
     # -------------------------------------------------------------- steps
 
@@ -269,20 +158,12 @@ class FirstRun(Modal[Chosen | None]):
         self._step = "choose"
         if self._poll is not None and not note:
             self._poll.pause()
+            self._waits = False
         choices = self.query_one(OptionList)
         today, self._rows = self._moved_to() if keep else None, rows(self._found or ())
-        width = min(100, self.size.width) - 6
-        options: list[Option] = []
-        first = next((n for n, row in enumerate(self._rows) if row.found is None), 0)
-        for number, row in enumerate(self._rows):
-            if number == first and first:
-                options.append(Option(Text("SET UP ONE OF THESE"), disabled=True))
-            options.append(Option(row_text(row, number + 1, width), id=row.id))
-        if first:
-            options.insert(0, Option(Text("FOUND ON THIS MACHINE"), disabled=True))
         self.fill(
             self._welcome(),
-            options,
+            options(self._rows, min(100, self.size.width) - 6),
             field=None,
             note=note
             or "Keys are read from the variable each time. They are never written to disk.\n"
@@ -306,12 +187,11 @@ class FirstRun(Modal[Chosen | None]):
     def show_address(self, typed: str = "http://127.0.0.1:8080/v1", note: str = "") -> None:
         """Step two for a server: where it is."""
         self._step = "address"
-        remote = REMOTE if "SSH_CONNECTION" in self._world.environment else ""
         self.fill(
             "Where is the server?",
             [],
             field=(typed, "an address that ends in /v1, as a rule"),
-            note=note or remote or "The address of its API, as the server prints it when it starts.",
+            note=note or (REMOTE if "SSH_CONNECTION" in self._world.environment else WHERE),
         )
 
     def show_models(self, models: Sequence[ModelInfo], note: str = "") -> None:
@@ -325,30 +205,16 @@ class FirstRun(Modal[Chosen | None]):
             note=note,
         )
 
-    def fill(self, head: str, options: list[Option], *, field: tuple[str, str] | None, note: str) -> None:
-        """Put one step on the screen."""
-        self.query_one("#head", Static).update(Text(head, "bold"))
-        self.say(note)
-        self.query_one(KeyRow).step = self._step
-        choices, entry = self.query_one(OptionList), self.query_one(Input)
-        choices.clear_options().add_options(options)
-        choices.styles.max_height = len(options)  # of the rows that what stands around it leaves
-        choices.display = bool(options)
-        entry.display = field is not None
-        if field is not None:
-            entry.value, entry.placeholder = field
-            entry.action_end()
-        if options:
-            choices.highlighted = next(n for n, option in enumerate(options) if not option.disabled)
-            choices.focus()
-        else:
-            entry.focus()
-
-    def say(self, note: str, style: str = "dim") -> None:
-        """The word below the list."""
-        self.query_one("#note", Static).update(Text(note, style))
-
     # -------------------------------------------------------------- keys
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter that the list of models has no use for begins a message, where there is one to write."""
+        listed = self._step == "model" and event.is_printable and self.query_one(OptionList).has_focus
+        if self._world.feed is not None and (self._fed or listed):
+            event.stop()
+            self._fed = True
+            self._world.feed(event)
+            self.dismiss(None)
 
     def action_number(self, number: int) -> None:
         """A digit takes the row with that number."""
@@ -364,10 +230,6 @@ class FirstRun(Modal[Chosen | None]):
         else:
             self.workers.cancel_group(self, "server")
             self.show_choices()
-
-    def action_leave(self) -> None:
-        """Leave without a choice."""
-        self.dismiss(None)
 
     def action_edit(self) -> None:
         """O: write the configuration."""
@@ -401,11 +263,14 @@ class FirstRun(Modal[Chosen | None]):
             self._profile, self._table, self._source = "local", {"type": "openai"}, None
             self.show_address()
         else:
-            self._explain(row)
+            preset = presets()[row.id]
+            if "get" in preset:
+                self._wait(f"Install it, then in another terminal:\n  {preset['start']}\n  {preset['get']}")
+            else:
+                self.say(unset(row), "bold")
 
     def _use(self, found: Found) -> None:
         """Something that was found was taken: a server's best model at once, a key after it was tried."""
-        preset = presets()[found.preset]
         self._take(found)
         if found.fault:
             self.say(f"{plain(found.fault)}\n{self._keys.say('Mend it and press {first.look}.')}", "bold")
@@ -414,23 +279,32 @@ class FirstRun(Modal[Chosen | None]):
         elif found.best is not None:
             self.finish(found.best.id)
         else:
-            self._wait(f"It has no model. In another terminal:\n  {preset.get('get', 'load a model')}")
+            self._pulls = to_pull(found.preset, memory())
+            self._wait(no_model(self._pulls, self._keys))
+
+    def action_pull(self) -> None:
+        """Y: let the server load down what is suggested."""
+        if self._step == "choose" and self._waits and self._pulls:
+            self.pull(self._pulls[0][0])
+
+    @work(exclusive=True, group="server")
+    async def pull(self, model: str) -> None:
+        """Say how far it is; the look around finds the model when it is there."""
+        try:
+            async with aclosing(self._world.servers.pull(self._table, model)) as progress:
+                async for word in progress:
+                    self.say(plain(word), "bold")
+        except AgentError as error:
+            self.say(plain(str(error)), "bold")
 
     def _take(self, found: Found) -> None:
         self._profile, self._table, self._source = found.preset, dict(found.table), found
-
-    def _explain(self, row: Row) -> None:
-        """What to do for a choice that is not there yet."""
-        preset = presets()[row.id]
-        if "get" in preset:
-            self._wait(f"Install it, then in another terminal:\n  {preset['start']}\n  {preset['get']}")
-            return
-        self.say(unset(row), "bold")
 
     def _wait(self, words: str) -> None:
         """Say what to start, and look for it until it is there."""
         self.say(f"{words}\nThis screen looks for it every {POLL_SECONDS:g} seconds.", "bold")
         if self._poll is not None:
+            self._waits = True
             self._poll.resume()
 
     @on(Input.Submitted)
@@ -441,11 +315,11 @@ class FirstRun(Modal[Chosen | None]):
         if self._step == "model" and value:
             self.finish(value)
         elif self._step == "address":
-            endpoint = (value if "://" in value else f"http://{value}").rstrip("/")
-            if not is_server(endpoint) or "@" in root_of(endpoint):
-                self.show_address(value, NO_ADDRESS.format(plain(endpoint)))
+            try:
+                self._table["endpoint"] = address_of(value)
+            except ValueError as error:
+                self.show_address(value, NO_ADDRESS.format(plain(str(error))))
                 return
-            self._table["endpoint"] = endpoint
             self.look_up(offer=False)
 
     # -------------------------------------------------------------- asking the server
@@ -460,11 +334,11 @@ class FirstRun(Modal[Chosen | None]):
             best = suggested(self._profile, models) if offer else None
             if best is not None:
                 seconds = await self._world.servers.verify({**self._table, "model": best})
-                if self._stands:
+                if self.stands:
                     self.finish(best, f"{self._profile}/{best} works, {seconds * 1000:.0f} ms.")
                 return
         except AgentError as error:
-            if not self._stands:
+            if not self.stands:
                 return
             if variable:
                 again = self._keys.say(" {first.look} looks again.")
@@ -472,27 +346,10 @@ class FirstRun(Modal[Chosen | None]):
             else:
                 self.show_models([], f"{plain(str(error))}\nType the model's name, or go back with Esc.")
             return
-        if self._stands:
+        if self.stands:
             self.show_models(models, "" if models else "The server lists no models. Type a name.")
 
     def finish(self, model: str, word: str = "") -> None:
         """Write the profile and leave."""
         table = self._source.ready_table(model) if self._source else {**self._table, "model": model}
-        try:
-            save_profile(self._world.config_file, self._profile, table)
-        except ConfigError as error:
-            word = f"{word}\n{error}\nThis choice counts for this session only.".strip()
-            self.dismiss(Chosen(self._profile, word, table))
-            return
-        self.dismiss(Chosen(self._profile, word))
-
-
-def suggested(preset: str, models: Sequence[ModelInfo]) -> str | None:
-    """The model to begin with: the first suggestion that the server has, by its name or with a date behind it."""
-    names = [model.id for model in models]
-    for wish in presets().get(preset, {}).get("suggest", ()):
-        if wish in names:
-            return str(wish)
-        if dated := [name for name in names if name.startswith(f"{wish}-2")]:
-            return max(dated)
-    return None
+        self.dismiss(written(self._world.config_file, self._profile, table, word))

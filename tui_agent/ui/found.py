@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tui_agent.config import presets, profile
+from tui_agent.core.address import is_loopback
 from tui_agent.core.profile import ModelInfo
 from tui_agent.core.types import AgentError
-from tui_agent.providers import described, list_models, load, verify
-from tui_agent.providers.keys import is_loopback
+from tui_agent.providers import described, list_models, load, pull, verify
 from tui_agent.providers.network import Network, Unanswered
 
 LOOK_SECONDS: Final = 0.3
 """How long a server on this machine may take to say that it is there."""
 AGAIN_SECONDS: Final = 2.0
 """The same when the person asked to look again."""
+FITS: Final = 0.7
+"""The part of the memory that a model may take."""
 GOOD_WINDOW: Final = 32_768
 """Tokens that are asked for where the window must be asked for: enough to work, and it fits into common machines."""
 
@@ -47,6 +49,11 @@ class Found:
         return table
 
 
+def usable(found: Sequence[Found]) -> Found | None:
+    """The first server on this machine that can be worked with as it is."""
+    return next((one for one in found if one.best is not None and not one.variable and not one.fault), None)
+
+
 Look = Callable[[Mapping[str, str], Network, float], Awaitable[Sequence[Found]]]
 """Looks around: environment, network, seconds for each server."""
 
@@ -65,6 +72,10 @@ class Servers:
     async def verify(self, table: Mapping[str, Any]) -> float:
         """See `providers.verify`."""
         return await verify(profile("new", table), env=self.environment, network=self.network)
+
+    def pull(self, table: Mapping[str, Any], model: str) -> AsyncGenerator[str, None]:
+        """See `providers.pull`."""
+        return pull(profile("new", table), model, env=self.environment, network=self.network)
 
     def outside(self) -> list[str]:
         """The hosts beyond this machine that were asked."""
@@ -127,8 +138,14 @@ async def _probe(
 
 def best_of(models: Sequence[ModelInfo], room: int) -> ModelInfo | None:
     """The model to offer first: takes tools, fits into `room` bytes of memory, and is the largest of those."""
-    ranked = sorted(models, key=lambda m: (m.tools is not False, (m.size or 0) <= room * 0.7, m.size or 0))
+    ranked = sorted(models, key=lambda m: (m.tools is not False, (m.size or 0) <= room * FITS, m.size or 0))
     return ranked[-1] if ranked else None
+
+
+def to_pull(preset: str, room: int) -> list[tuple[str, float]]:
+    """The two largest models that a server can load down and that fit into `room` bytes of memory, with their GB; or the least."""
+    known = [(str(model), float(gigabytes)) for model, gigabytes in presets()[preset].get("pull", ())]
+    return [one for one in known if one[1] * 1e9 <= room * FITS][-2:][::-1] or known[:1]
 
 
 def memory() -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tui_agent.paths import append_private
@@ -31,8 +31,9 @@ class History:
     A message that was changed and not sent is kept as it was left, until it is sent.
     """
 
-    def __init__(self, file: Path | None = None) -> None:
-        self._file = file
+    def __init__(self, file: Path | None = None, hide: Callable[[str], str] = str) -> None:
+        """Read `file`; what is written there is what `hide` makes of it."""
+        self._file, self._hide = file, hide
         self.entries = _read(file) if file else []
         self._at = len(self.entries)
         self._waiting = Draft()
@@ -78,7 +79,8 @@ class History:
         self.entries.append(sent)
         self._at = len(self.entries)
         if self._file is not None:
-            append_private(self._file, json.dumps({"text": sent.text, "pastes": dict(sent.pastes)}))
+            pastes = {chip: self._hide(paste) for chip, paste in sent.pastes.items()}
+            append_private(self._file, json.dumps({"text": self._hide(sent.text), "pastes": pastes}))
         return waiting
 
     def leave(self) -> Draft:

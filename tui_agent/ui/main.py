@@ -32,6 +32,7 @@ from tui_agent.ui.drafts import Drafts
 from tui_agent.ui.files import Files
 from tui_agent.ui.keymap import USUAL, Keymap
 from tui_agent.ui.looks import Looks
+from tui_agent.ui.offer import Offer
 from tui_agent.ui.reading import Reading
 from tui_agent.ui.review import Review
 from tui_agent.ui.reviewing import world_of
@@ -163,7 +164,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def refresh_state(self) -> None:
         """Something of the conversation changed: header, side pane, queue, footer."""
         conversation = self.conversation
-        if conversation is None or not self.is_mounted:
+        if conversation is None or not (self.is_mounted and self.is_running):
             return
         happened = conversation.session.events
         changes = fold.changes(happened)
@@ -208,6 +209,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
     @property
     def pane(self) -> Pane:
         """The pane that has the focus, besides the composer."""
+        if isinstance(self.focused, Offer):
+            return "offer"
         return "transcript" if self.focused is self.transcript else "files" if self.focused is self._side.files else ""
 
     def on_descendant_focus(self) -> None:
@@ -323,8 +326,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
         return False
 
     def next_pane(self, _: str) -> None:
-        """Composer, transcript, files, and round again."""
-        self.focus_next("Composer, Transcript, FileTree")
+        """Composer, transcript, files, what is offered, and round again."""
+        self.focus_next("Composer, Transcript, FileTree, Offer")
 
     def toggle_side(self, _: str) -> None:
         """Show or hide the pane beside the transcript; where it covers the transcript it takes the focus."""

@@ -31,8 +31,8 @@ from tui_agent.sessions import (
     rename,
 )
 from tui_agent.ui.calling import keep_choices, search_words
+from tui_agent.ui.choices import DEMO
 from tui_agent.ui.documents import Documents
-from tui_agent.ui.first_run import DEMO
 from tui_agent.ui.session_list import SessionList, World
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from tui_agent.demo import model as demo_model
 from tui_agent.providers import described, inspect, list_models, missing_key
 from tui_agent.providers.history import made_here
 from tui_agent.session import asked_window
+from tui_agent.ui.choices import DEMO
 from tui_agent.ui.completion import Choice
-from tui_agent.ui.first_run import DEMO
 from tui_agent.ui.found import GOOD_WINDOW
 from tui_agent.ui.numbers import money, per_million, size, thousands
 from tui_agent.ui.palette import Palette, PaletteItem
@@ -349,9 +349,10 @@ class Switching:
         key = (profile, profile.wire == "ollama-native" and app.talk.totals.replies > self._replies)
         if key != self._known and profile.wire != "scripted" and not app.talk.working:
             self._known = key
-            app.run_worker(self._learn(profile), name="inspect", exclusive=True, group="inspect")
+            app.run_worker(self.learn(profile), name="inspect", exclusive=True, group="inspect")
 
-    async def _learn(self, profile: Profile) -> None:
+    async def learn(self, profile: Profile) -> None:
+        """Ask the server about the model of this profile, and say what is wrong with its context."""
         app = self._app
         try:
             info = await inspect(profile, env=app.begin.environment, network=app.begin.network)

@@ -1,0 +1,194 @@
+"""The choices of the first start: what was found, what can be set up, and how that is said. Pure but for what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from rich.text import Text
+from textual.widgets.option_list import Option
+
+from tui_agent.config import presets, save_profile
+from tui_agent.core.address import is_server, root_of
+from tui_agent.core.display import label
+from tui_agent.core.profile import ModelInfo
+from tui_agent.core.types import ConfigError
+from tui_agent.ui.found import Found
+from tui_agent.ui.keymap import Keymap
+from tui_agent.ui.numbers import size
+
+Step: TypeAlias = Literal["choose", "address", "model"]
+DEMO = "demo"
+SERVER = "server"
+SHORT = ("ollama", "openai", "anthropic", "openrouter", "mistral")
+"""The presets that are offered where there is little room; the others follow below."""
+
+
+SESSION_ONLY = "This choice counts for this session only."
+REMOTE = "You are connected by ssh: 127.0.0.1 is the remote machine."
+WHERE = "The address of its API, as the server prints it when it starts."
+NO_ADDRESS = "This is no http:// or https:// address without a password: {}"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The name of the profile to use, a word about how it was tried, and the profile when it could not be written.
+
+    `offered`: no choice yet, but a server that began to answer, among all that was `found`.
+    """
+
+    name: str = ""
+    word: str = ""
+    unwritten: Mapping[str, Any] | None = None
+    offered: Found | None = None
+    found: tuple[Found, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One choice: `needs` is what it takes or what it has, `found` what is there already."""
+
+    id: str
+    title: str
+    needs: str
+    found: Found | None = None
+
+    @property
+    def about(self) -> str:
+        """The preset, or what else it leads to: the same before and after it was found."""
+        return self.found.preset if self.found else self.id
+
+
+def rows(found: Sequence[Found]) -> list[Row]:
+    """The choices: what was found first, then what can be set up."""
+    there = [Row(f"found-{n}", _title(one), _has(one), one) for n, one in enumerate(found)]
+    names = {one.preset for one in found}
+    rest = [name for name, preset in presets().items() if "api_key_env" in preset or "get" in preset]
+    rest.sort(key=lambda name: name not in SHORT)
+    setup = [
+        Row(name, str(presets()[name]["title"]), str(presets()[name].get("api_key_env") or presets()[name]["get"]))
+        for name in rest
+        if name not in names
+    ]
+    other = [Row(SERVER, "Other server by its address", "LM Studio, llama.cpp, MLX, vLLM, …")]
+    return [
+        *there,
+        *setup[: len(SHORT)],
+        *other,
+        Row(DEMO, "Look around with the demo model", "nothing"),
+        *setup[len(SHORT) :],
+    ]
+
+
+def _title(one: Found) -> str:
+    title = str(presets()[one.preset]["title"]).partition(",")[0]
+    return f"{title}  {one.best.id}" if one.best else title
+
+
+def _has(one: Found) -> str:
+    """What was found, in words: a variable, or what the best model of a server can do."""
+    if one.variable:
+        return f"{one.variable} is set"
+    if one.fault:
+        return "answers, but not as it should"
+    if one.best is None:
+        return "running, no model installed"
+    if one.best.tools is False:
+        return "no tools: chat and review only"
+    window = one.best.window or one.best.most
+    parts = [f"{size(window)} context"] if window else []
+    parts += ["tools"] if one.best.tools else []
+    return ", ".join([*parts, "local and free"])
+
+
+def row_text(row: Row, number: int, width: int) -> Text:
+    """One line of the list at this width."""
+    sign = f"{number}  " if number < 10 else "   "
+    text = Text(no_wrap=True, overflow="ellipsis")
+    if width < 60:
+        text.append(label(sign + row.title, width - 3))
+        return text
+    column = 44 if width >= 80 else 36
+    text.append(f"{label(sign + row.title, column - 2):<{column}}", "bold" if row.found else "")
+    text.append(label(row.needs, width - column - 2), "" if row.found else "dim")
+    return text
+
+
+def welcome(found: Sequence[Found] | None, outside: Sequence[str], *, looking: bool, width: int) -> str:
+    """The head of the choices: who was asked so far, and that nothing was found once it was looked for to the end."""
+    asked = "Nothing has left this machine."
+    if outside:
+        asked = f"Asked so far: {', '.join(outside)}"
+    elif found is None or (looking and not found):
+        asked += " Looking for servers on it …"
+    elif not found and width < 64:
+        asked = "Nothing was sent. Found: no key, no local server."
+    elif not found:
+        asked += " Found: no key variable, no server on 11434, 1234, 8080, 8000."
+    return f"Welcome. Choose a model{' to work with' if width >= 46 else ''}.\n{asked}"
+
+
+def hints(step: Step, keys: Keymap, width: int, leave: str) -> str:
+    """The last row: the keys of this step, in the words that fit; `leave` is what Esc does on the first."""
+    if step == "address":
+        return "Enter continue   Esc back"
+    if step == "model":
+        long = "↑↓ choose   Enter take it   Tab list or field   Esc back"
+        return long if width >= 64 else "↑↓  Enter take it  Tab field  Esc back"
+    if width < 64:
+        return "  ".join(filter(None, ["↑↓", "Enter use", keys.say("{first.look} again"), f"Esc {leave}"]))
+    return "   ".join(["↑↓ choose", "Enter use", *keys.hints("first"), f"Esc {leave}"])
+
+
+def no_model(pulls: Sequence[tuple[str, float]], keys: Keymap) -> str:
+    """What to do where a server runs without a model: `pulls` are those that fit this machine, the best first."""
+    if not pulls:
+        return "It has no model: load one in it."
+    rows = [f"  ollama pull {model}   {gigabytes:g} GB" for model, gigabytes in pulls]
+    return "\n".join(
+        ["It has no model. In another terminal:", *rows, keys.say("{first.pull} does the first of it here.")]
+    )
+
+
+def unset(row: Row) -> str:
+    """What to do where the variable of a choice is not set."""
+    return f"{row.needs} is not set in this shell.\nEsc, export {row.needs}=…, start again.\nKeys: {presets()[row.id]['key_page']}"
+
+
+def suggested(preset: str, models: Sequence[ModelInfo]) -> str | None:
+    """The model to begin with: the first suggestion that the server has, by its name or with a date behind it."""
+    names = [model.id for model in models]
+    for wish in presets().get(preset, {}).get("suggest", ()):
+        if wish in names:
+            return str(wish)
+        if dated := [name for name in names if name.startswith(f"{wish}-2")]:
+            return max(dated)
+    return None
+
+
+def written(file: Path, name: str, table: Mapping[str, Any], word: str = "") -> Chosen:
+    """Write a profile that was chosen; where that cannot be, it counts for this session."""
+    try:
+        save_profile(file, name, table)
+    except ConfigError as error:
+        return Chosen(name, f"{word}\n{error}\n{SESSION_ONLY}".strip(), table)
+    return Chosen(name, word)
+
+
+def options(choices: Sequence[Row], width: int) -> list[Option]:
+    """The list, under its headings."""
+    made = [Option(row_text(row, number, width), id=row.id) for number, row in enumerate(choices, 1)]
+    if first := sum(row.found is not None for row in choices):
+        made.insert(first, Option(Text("SET UP ONE OF THESE"), disabled=True))
+        made.insert(0, Option(Text("FOUND ON THIS MACHINE"), disabled=True))
+    return made
+
+
+def address_of(typed: str) -> str:
+    """The address that a person meant; raises `ValueError` with it where none is, or one with a password."""
+    address = (typed if "://" in typed else f"http://{typed}").rstrip("/")
+    if not is_server(address) or "@" in root_of(address):
+        raise ValueError(address)
+    return address

@@ -1,0 +1,83 @@
+"""A screen that asks in steps: each is a head, a list, a field to type in, a word below them, and the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ScreenResultType
+from textual.widget import Widget
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui_agent.ui.chrome import Rule, Where
+from tui_agent.ui.field import Field
+from tui_agent.ui.modal import Modal
+
+
+class KeyRow(Widget):
+    """The last row at today's width."""
+
+    ALLOW_SELECT = False
+
+    def __init__(self, hints: Callable[[int], str]) -> None:
+        super().__init__(id="keys")
+        self._hints = hints
+
+    def render(self) -> Text:
+        """The keys of the step."""
+        return Text(f" {self._hints(self.size.width)}", "dim", no_wrap=True, end="")
+
+
+class Steps(Modal[ScreenResultType]):
+    """Shows one step at a time; `where` stands in its first row."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self._where = where
+
+    def hints(self, width: int) -> str:
+        """The keys of the step, in the words that fit."""
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        """Where this is, head, list, one field, a word below, the keys."""
+        with Vertical(id="where"):
+            yield Where(self._where)
+            yield Rule()
+        with Vertical(id="first-run"):
+            yield Static(id="head", markup=False)
+            yield OptionList(id="choices", markup=False)
+            yield Field(id="field")
+            yield Static(id="note", markup=False)
+        yield KeyRow(self.hints)
+
+    @property
+    def stands(self) -> bool:
+        """Whether all widgets are there: not while the screen is taken down, when an answer may still come."""
+        return len(self.query("#head, #choices, #field, #note, #keys")) == 5
+
+    def fill(self, head: str, options: list[Option], *, field: tuple[str, str] | None, note: str) -> None:
+        """Put one step on the screen."""
+        self.query_one("#head", Static).update(Text(head, "bold"))
+        self.say(note)
+        self.query_one(KeyRow).refresh()
+        choices, entry = self.query_one(OptionList), self.query_one(Input)
+        choices.clear_options().add_options(options)
+        choices.styles.max_height = len(options)  # of the rows that what stands around it leaves
+        choices.display = bool(options)
+        entry.display = field is not None
+        if field is not None:
+            entry.value, entry.placeholder = field
+            entry.action_end()
+        if options:
+            choices.highlighted = next(n for n, option in enumerate(options) if not option.disabled)
+            choices.focus()
+        else:
+            entry.focus()
+
+    def say(self, note: str, style: str = "dim") -> None:
+        """The word below the list."""
+        self.query_one("#note", Static).update(Text(note, style))
