@@ -214,7 +214,7 @@ def status_lines(event: ev.Event, last: ev.Event | None, session: Session, style
         case ev.Notice(text):
             return [indented(text, 2)]
         case _ if (words := told(event)) is not None:
-            return [indented(": ".join(words), 2)]
+            return [indented("  ".join(words), 2)]
         case RetryTick(attempt, left, error, tries) if not (isinstance(last, RetryTick) and last.attempt == attempt):
             return [plain(f"  {error.message}; try {attempt + 1} of {tries} in {left:.0f} s")]
     return []

@@ -96,6 +96,14 @@ def test_json_of_a_refused_action(shell: Shell) -> None:
     assert result["files"] == {}
 
 
+def test_the_intent_is_a_line_of_its_own_and_none_in_quiet(shell: Shell) -> None:
+    with serving(Text("Rain.")) as server:
+        shell.use(server.url, '[web]\nintents = "words"\nendpoints = { ddg = "http://127.0.0.1:9/" }')
+        said = shell.run("-p", "what is the weather in Bern?").err
+        assert "\n  intent: general  → one answer with a search of the web, apart from the work; no files\n" in said
+        assert "intent" not in shell.run("-q", "-p", "what is the weather in Bern?").err
+
+
 def test_quiet(shell: Shell) -> None:
     with serving(EDIT, Text("Done.")) as server:
         shell.use(server.url)
