@@ -87,4 +87,5 @@ def _profile(table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
             taken[name] = {key: value for key, value in inner.items() if value is not None}
     if isinstance(prices := taken.get("pricing"), Mapping):
         taken["pricing"] = known(prices, PRICES)
+        nothing += [f"pricing.{key}" for key in prices if key not in PRICES]
     return taken, [*(key for key in table if key not in {"type", *_TAKEN}), *nothing]

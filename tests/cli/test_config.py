@@ -177,9 +177,11 @@ def test_the_files_of_a_racket_harness_are_taken_over(shell: Shell) -> None:
     assert done.out.splitlines() == [
         "took fireworks: endpoint, model, api_key_env, generation, pricing",
         "took local: type, endpoint, model",
+        "bare answers as before",
         "left bare: you have a profile of that name; --replace takes the other one",
         "left quiet: there is no place for it here",
         "left search: there is no place for it here",
+        "left providers.fireworks.pricing.note: there is no place for it here",
         "left providers.odd: there is no place for it here",
     ]
     text = shell.config_file.read_text()
@@ -188,7 +190,7 @@ def test_the_files_of_a_racket_harness_are_taken_over(shell: Shell) -> None:
     loaded = load(shell.config_file, env={})
     assert loaded.faults == ()
     fireworks, local = loaded.settings.profiles["fireworks"], loaded.settings.profiles["local"]
-    assert loaded.settings.active() == fireworks
+    assert loaded.settings.active() == loaded.settings.profiles["bare"]
     assert (fireworks.endpoint, fireworks.api_key_env, fireworks.wire, fireworks.local) == (
         "https://api.fireworks.ai/inference/v1",
         "FIREWORKS_API_KEY",
@@ -204,6 +206,12 @@ def test_the_files_of_a_racket_harness_are_taken_over(shell: Shell) -> None:
         True,
         None,
     )
+
+
+def test_taken_into_nothing_their_default_is_taken_too(shell: Shell) -> None:
+    (shell.home / ".coding_harness.json").write_text(json.dumps(HARNESS))
+    assert "\ntook default_provider: fireworks\n" in shell.run("config", "import").out
+    assert load(shell.config_file, env={}).settings.default_provider == "fireworks"
 
 
 def test_the_file_of_a_folder_is_taken_only_when_it_is_named_and_goes_over_the_other(shell: Shell) -> None:

@@ -126,9 +126,14 @@ def take(options: argparse.Namespace, file: Path) -> int:
     there = own.get("profiles", {})
     kept = [name for name in found.tables["profiles"] if name in there and not options.replace]
     taken = {name: table for name, table in found.tables["profiles"].items() if name not in kept}
-    default = None if "default_provider" in own else found.tables.get("default_provider")
+    default = None
+    if "default_provider" not in own:  # a name that is first by chance must not decide to whom what is said goes
+        default = min(there) if there else found.tables.get("default_provider")
+    verb = "would take" if options.dry_run else "took"
     for name, table in taken.items():
-        print(plain(f"{'would take' if options.dry_run else 'took'} {name}: {', '.join(table)}"))
+        print(plain(f"{verb} {name}: {', '.join(table)}"))
+    if default is not None and taken:
+        print(plain(f"{default} answers as before" if there else f"{verb} default_provider: {default}"))
     for name in kept:
         print(plain(f"left {name}: you have a profile of that name; --replace takes the other one"))
     for key in found.left:
