@@ -25,7 +25,8 @@ from tui_agent.core.types import AssistantMessage, ToolCall, Usage
 from tui_agent.paths import Paths
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Terms
-from tui_agent.sessions import INDEX, Place, listed, new_id
+from tui_agent.sessions import Place, new_id
+from tui_agent.summaries import INDEX, listed
 from tui_agent.ui.app import AgentApp, Ready, Start
 
 ANSWER = "The parser reads **one half** at a time. " * 12 + "\n\n- join the halves\n- refuse a lone one\n"

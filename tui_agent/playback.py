@@ -50,8 +50,9 @@ from tui_agent.replay import (
     play,
     recorded_check,
 )
-from tui_agent.sessions import LOG, find, listed
+from tui_agent.sessions import LOG
 from tui_agent.shapes import Divergence, Recorded, Shape, describe
+from tui_agent.summaries import find, listed
 from tui_agent.tools.registry import TOOLS
 from tui_agent.trust import TrustStore
 from tui_agent.workspace import Workspace

@@ -25,7 +25,8 @@ from tui_agent.core.sent import Sent, sent
 from tui_agent.core.types import AssistantMessage
 from tui_agent.export import markdown
 from tui_agent.session import Session
-from tui_agent.sessions import Place, fork, summarise
+from tui_agent.sessions import Place, fork
+from tui_agent.summaries import summarise
 
 
 async def rich(base: Path) -> Path:

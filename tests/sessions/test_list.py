@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.sessions.story import CALL, EDIT, made, turn
-from tui_agent import sessions
+from tui_agent import sessions, summaries
 from tui_agent.core import events as ev
 from tui_agent.core.lock import HeldError
 from tui_agent.core.log import FileLog, load
 from tui_agent.core.receipt import Receipt
 from tui_agent.core.types import AgentError, ConfigError
-from tui_agent.sessions import Place, contains, find, fork, in_folder, listed, new_id, summarise
+from tui_agent.sessions import Place, fork, new_id
+from tui_agent.summaries import contains, find, in_folder, listed, summarise
 from tui_agent.ui.session_rows import Entry, details, row
 from tui_agent.unsent import Unsent, write
 
@@ -67,7 +68,7 @@ def test_a_session_in_which_nothing_was_said_is_known_by_what_was_typed(kept: Pa
         (one,) = listed(kept)
         assert one.title == " ".join(draft.split())
         assert one.missing(draft) == ""
-        assert sessions.find([one], draft.split()[-1], Path("/w")) == one
+        assert find([one], draft.split()[-1], Path("/w")) == one
     (folder / "state.json").write_text("{")
     assert [one.title for one in listed(kept)] == [""]
     made(kept, *turn("one"))
@@ -151,7 +152,7 @@ def test_a_copy_that_cannot_be_written_leaves_nothing(kept: Path, monkeypatch: p
 def test_unchanged_sessions_are_not_read_again(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(kept, *turn("one"))
     before = listed(kept)
-    monkeypatch.setattr(sessions, "summarise", lambda _: pytest.fail("read again"))
+    monkeypatch.setattr(summaries, "summarise", lambda _: pytest.fail("read again"))
     assert listed(kept) == before
 
 

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.sessions.story import EDIT, made, turn
-from tui_agent import sessions
+from tui_agent import sessions, summaries
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.lock import HeldError, Lock
 from tui_agent.core.log import load
 from tui_agent.core.types import AgentError, UserMessage
-from tui_agent.sessions import Place, fork, listed, new_id, prunable, summarise
+from tui_agent.sessions import Place, fork, new_id
+from tui_agent.summaries import listed, prunable, summarise
 from tui_agent.unsent import Unsent
 
 
@@ -214,7 +215,8 @@ def test_a_new_session_in_such_a_place_stays_in_memory(kept: Path) -> None:
 
 def test_too_large_a_log_is_not_opened_and_says_why(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = made(kept, *turn("one"))
-    monkeypatch.setattr(sessions, "LARGEST", 100)
+    for module in (sessions, summaries):
+        monkeypatch.setattr(module, "LARGEST", 100)
     with pytest.raises(AgentError, match="is larger than"):
         Place(folder)
     assert "larger than" in listed(kept)[0].damage
@@ -267,6 +269,19 @@ def test_prune_takes_what_is_old_and_not_open_with_its_copies_and_nothing_else(k
     place.close()
     assert sorted(p.name for p in kept.iterdir() if not p.name.startswith(".")) == sorted([new.name, held.name])
     assert beside.read_text() == "keep"
+
+
+def test_one_that_cannot_be_read_is_as_old_as_it_is(kept: Path) -> None:
+    made(kept, *turn("readable"))
+    unreadable, without = kept / "20990101-000000-aaaaaa", kept / "20990101-000000-bbbbbb"
+    (unreadable / "log.jsonl").mkdir(parents=True)
+    without.mkdir()
+    (without / "state.json").write_text('{"draft": "two hours of work"}')
+    assert len(listed(kept)) == 3
+    assert prunable(listed(kept), kept, time.time() - 60) == []
+    os.utime(without, (1, 1))
+    (kept / ".index.json").unlink()
+    assert [one.id for one in prunable(listed(kept), kept, time.time() - 60)] == [without.name]
 
 
 def test_while_it_is_removed_it_is_held_and_nobody_gets_a_session_without_a_folder(

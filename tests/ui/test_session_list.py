@@ -20,7 +20,8 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.log import FileLog, load
 from tui_agent.core.meter import meter
-from tui_agent.sessions import Place, Summary, listed
+from tui_agent.sessions import Place
+from tui_agent.summaries import Summary, listed
 from tui_agent.ui.app import AgentApp
 from tui_agent.ui.rewind import RewindScreen
 from tui_agent.ui.session_list import SessionList

@@ -21,7 +21,8 @@ from tui_agent.core.endings import CUT_OFF
 from tui_agent.core.lock import holder
 from tui_agent.core.log import load
 from tui_agent.core.types import AssistantMessage, Author, Model, ReplyEnd, Request, TextDelta, UserMessage
-from tui_agent.sessions import Place, listed
+from tui_agent.sessions import Place
+from tui_agent.summaries import listed
 from tui_agent.ui import shelf
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.unsent import Unsent

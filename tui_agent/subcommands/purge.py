@@ -11,9 +11,9 @@ from tui_agent.core.disk import is_folder, is_link
 from tui_agent.core.display import plain
 from tui_agent.core.types import AgentError, ConfigError
 from tui_agent.paths import Paths, size, user_paths
-from tui_agent.sessions import held
 from tui_agent.subcommands.parsing import Parser
 from tui_agent.subcommands.paths import total
+from tui_agent.summaries import held
 
 KINDS = ("config", "data", "state")
 

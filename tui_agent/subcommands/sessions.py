@@ -17,8 +17,9 @@ from tui_agent.core.secrets import Secrets
 from tui_agent.core.types import AgentError, ConfigError
 from tui_agent.export import markdown, messages, when
 from tui_agent.paths import Paths, size, user_paths
-from tui_agent.sessions import LOG, Summary, delete, find, in_folder, listed, prunable
+from tui_agent.sessions import LOG, delete
 from tui_agent.subcommands.parsing import Parser, folder, sessions_in
+from tui_agent.summaries import Summary, find, in_folder, listed, prunable
 
 EXAMPLES = """examples:
   tui-agent sessions                          those of this folder, the newest first; so does: sessions list

@@ -25,7 +25,7 @@ from tui_agent.core.types import ConfigError
 from tui_agent.paths import Paths, append_private, user_paths
 from tui_agent.providers.network import Network
 from tui_agent.schema import did_you_mean
-from tui_agent.sessions import Place, find, fork, listed
+from tui_agent.sessions import Place, fork
 from tui_agent.subcommands import SUBCOMMANDS
 from tui_agent.subcommands.parsing import (
     USAGE_ERROR,
@@ -37,6 +37,7 @@ from tui_agent.subcommands.parsing import (
     sessions_in,
     word,
 )
+from tui_agent.summaries import find, listed
 from tui_agent.trust import Trust, TrustStore, not_in_force
 from tui_agent.wants import CHECK
 

@@ -16,7 +16,8 @@ from tui_agent.core.display import plain
 from tui_agent.core.endings import StopReason
 from tui_agent.core.log import load
 from tui_agent.core.types import AgentError
-from tui_agent.sessions import LOG, Place, Summary, new_id
+from tui_agent.sessions import LOG, Place, new_id
+from tui_agent.summaries import Summary
 from tui_agent.ui.viewer import LinesView, Viewer
 from tui_agent.ui.wrap_view import Line
 

@@ -19,7 +19,7 @@ from textual.widgets import Input, Static
 from tui_agent.core.display import label, plain
 from tui_agent.core.types import AgentError
 from tui_agent.paths import size
-from tui_agent.sessions import Summary, contains, in_folder
+from tui_agent.summaries import Summary, contains, in_folder
 from tui_agent.ui.chrome import Rule
 from tui_agent.ui.field import Field
 from tui_agent.ui.keymap import USUAL, Keymap

@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui_agent.core.display import label, plain
-from tui_agent.sessions import Summary
+from tui_agent.summaries import Summary
 from tui_agent.ui.numbers import money, thousands
 
 WIDE, MEDIUM = 100, 60

@@ -17,19 +17,8 @@ from tui_agent.core.profile import Profile
 from tui_agent.core.types import AgentError
 from tui_agent.demo import PROFILE
 from tui_agent.session import Session
-from tui_agent.sessions import (
-    LOCK,
-    STATE,
-    Place,
-    Summary,
-    delete,
-    find,
-    fork,
-    in_folder,
-    listed,
-    new_id,
-    rename,
-)
+from tui_agent.sessions import LOCK, STATE, Place, delete, fork, new_id, rename
+from tui_agent.summaries import Summary, find, in_folder, listed
 from tui_agent.ui.calling import keep_choices, search_words
 from tui_agent.ui.choices import DEMO
 from tui_agent.ui.documents import Documents
