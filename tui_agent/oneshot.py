@@ -184,8 +184,11 @@ def in_lines(parts: Sequence[str], gap: str, indent: str = "  ") -> str:
 def banner(session: Session) -> list[str]:
     """Who answers, where, and under which rules."""
     terms, profile = session.terms, session.profile
-    modes = {"allow": "edits", "ask": "ask (--yes: edits)" if terms.yes else "ask", "deny": "read"}
-    mode = session.mode.name if session.mode.reads_only else modes[terms.settings.policy.table["write"]]
+    mode: str = session.mode.name
+    if not session.mode.reads_only and terms.settings.policy.table["write"] == "deny":
+        mode = "read"
+    elif mode == "ask" and terms.yes:
+        mode = "ask (--yes: edits)"
     who = "/".join(filter(None, (profile.name, profile.model))) if profile else "no model"
     words = [who, f"in {tilde(session.root, terms.environment)}", f"mode {mode}"]
     return ["tui-agent", *words, *([] if terms.trusted else ["folder not trusted"])]

@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.conftest import Shell
 from tests.cli.server import Failure, Text, call, serving
+from tests.sessions.story import made, turn
+from tui_agent.core import events as ev
 from tui_agent.workspace.confined import choose
 
 EDIT = call("write_file", path="new.txt", content="hello\n")
@@ -64,6 +66,21 @@ def test_modes_that_only_look_offer_no_tool_that_writes(shell: Shell, mode: str)
     assert names == {"read_file", "read_output", "list_files", "search", "update_plan"}
     assert not (shell.work / "new.txt").exists()
     assert f"mode {mode}" in done.err
+
+
+def test_edits_unasked_on_the_screen_are_no_leave_for_a_task(shell: Shell) -> None:
+    with serving(EDIT, DONE) as server:
+        shell.use(server.url)
+        made(shell.data / "sessions", *turn("one"), ev.ModeChosen("edits"), cwd=str(shell.work))
+        done = shell.run("-p", "do it", "--continue")
+        assert (done.code, (shell.work / "new.txt").exists()) == (3, False)
+        assert "  mode ask" in done.err
+    with serving(EDIT, DONE) as server:
+        shell.use(server.url, '[permissions]\nwrite = "allow"')
+        made(shell.data / "sessions", *turn("two"), ev.ModeChosen("edits"), cwd=str(shell.work))
+        done = shell.run("-p", "do it", "--resume", "two")
+        assert (done.code, (shell.work / "new.txt").exists()) == (0, True)
+        assert "  mode edits" in done.err
 
 
 def test_a_profile_chooses_the_json_protocol(shell: Shell) -> None:

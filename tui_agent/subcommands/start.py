@@ -318,10 +318,13 @@ def choose(session: Session, options: argparse.Namespace, loaded: Loaded, user_f
     Raises:
         ConfigError: there is no such profile, or none; or a bound of its cost is asked for and it has no prices.
     """
-    if options.mode:
-        from tui_agent.modes import mode  # noqa: PLC0415
+    from tui_agent.modes import first, mode  # noqa: PLC0415
 
+    begins = first(session.terms.settings.policy)
+    if options.mode:
         session.enter(mode(options.mode))
+    elif session.mode.name == "edits" != begins.name and not options.accessible:
+        session.enter(begins)  # leave that was given on the screen is none for a run that nobody watches: --yes is
     if options.provider == DEMO:
         from tui_agent.demo import PROFILE, model  # noqa: PLC0415
 
