@@ -463,3 +463,16 @@ async def test_the_side_pane_can_be_closed_by_the_configuration(tmp_path: Path) 
         await pilot.press("ctrl+t")
         await pilot.pause()
         assert "CHANGED" in text_of(app)
+
+
+async def test_a_terminal_that_gets_narrow_under_the_open_side_pane_ends_nothing(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([{"text": "an answer of some words " * 40}]), size=(100, 30)) as (app, pilot):
+        await send(app, pilot, "hi")
+        await idle(app)
+        await pilot.press("ctrl+t")
+        for size in [(79, 30), (40, 20), (100, 30), (60, 16), (1, 1), (120, 40)]:  # it covers the transcript in some
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            assert app._exception is None
+        await pilot.press("ctrl+t")
+        await until(lambda: "an answer of some words" in text_of(app))

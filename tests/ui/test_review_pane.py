@@ -155,6 +155,12 @@ async def test_no_file_no_editor(entry):
         assert d.opened == []
 
 
+async def test_what_is_found_while_the_pane_is_taken_down_is_drawn_nowhere():
+    async with pane() as d:
+        screen = d.app.screen
+    screen._draw()  # as its worker does, which ends after its widgets
+
+
 async def test_nothing_changed():
     async with pane(()) as d:
         assert "Nothing was changed." in d.text

@@ -130,8 +130,9 @@ async def test_a_session_of_another_folder_is_forked_into_this_one_or_named_with
             assert screen._rows.current is not None
             assert screen._rows.current.cwd == "/other"
             await pilot.press(key)
+            if key == "enter":
+                await until(lambda: f"--resume {folders[3].name}" in noticed(app))
             await until(lambda: app.screen is app.main and not any(w.name == "sessions" for w in app.workers))
-        assert f"--resume {folders[3].name}" in noticed(app)
         assert said(app) == ["elsewhere", "done"]
         assert app.session.id not in {folder.name for folder in folders}
 
@@ -202,6 +203,15 @@ async def test_none_yet_and_damaged_ones(tmp_path: Path, size: tuple[int, int]) 
         await gone_to(app, folder.name)
         await pilot.pause(0.2)
         assert "1 incomplete record" in text_of(app)
+
+
+async def test_what_is_found_while_the_list_is_taken_down_is_drawn_nowhere(tmp_path: Path) -> None:
+    at_work(tmp_path, *turn("one"))
+    async with opened(tmp_path, answers()) as (app, pilot):
+        await list_open(app, pilot)
+        screen = app.screen
+    assert isinstance(screen, SessionList)
+    screen._draw()  # as its search does, which ends after its widgets
 
 
 def test_forks_stand_below_what_they_left_and_a_ring_hangs_nothing() -> None:

@@ -140,7 +140,7 @@ class ApprovalScreen(LateModal[Decisions]):
 
     def show_state(self) -> None:
         """Write all texts and fit the view between them."""
-        if self.over or not self.is_mounted:
+        if self.over or not self.stands:
             return
         room = self._room
         frame, free, asked = self._frame, self.outside.free_rows(room.tight), self.question.asked

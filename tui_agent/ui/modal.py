@@ -41,6 +41,11 @@ class Modal(ModalScreen[ScreenResultType]):
     below with it.
     """
 
+    @property
+    def stands(self) -> bool:
+        """Whether its widgets are there: not before they are, nor while it is taken down, when a worker of it may still go on."""
+        return bool(self.children) and self.display  # Textual has no other word for what is being taken down
+
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Answer and leave, if that did not happen yet."""
         return super().dismiss(result) if self.is_active else AwaitComplete()

@@ -180,10 +180,11 @@ class Review(Modal[str]):
 
     def on_resize(self) -> None:
         """Fit the texts."""
-        if self.is_mounted:
-            self._draw()
+        self._draw()
 
     def _draw(self) -> None:
+        if not self.stands:
+            return
         width, entry = self.size.width, self.entry
         wide = width >= review_text.LIST_FROM and not self._zoomed
         self.query_one("#review-list").display = wide

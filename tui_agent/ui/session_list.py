@@ -132,8 +132,7 @@ class SessionList(Modal[Pick | None]):
 
     def on_resize(self) -> None:
         """Fit the new size."""
-        if self.is_mounted:
-            self._tell()
+        self._tell()
 
     # -------------------------------------------------------------- what is shown
 
@@ -154,6 +153,8 @@ class SessionList(Modal[Pick | None]):
 
     def _tell(self) -> None:
         """Everything around the list."""
+        if not self.stands:
+            return
         width = max(20, self.size.width - 2)
         here = len(in_folder(self._known, self._world.here))
         where = "Sessions of all projects" if self._all else f"Sessions in {self._world.here.name or '/'}"

@@ -54,11 +54,6 @@ class Steps(Modal[ScreenResultType]):
             yield Static(id="note", markup=False)
         yield KeyRow(self.hints)
 
-    @property
-    def stands(self) -> bool:
-        """Whether all widgets are there: not while the screen is taken down, when an answer may still come."""
-        return len(self.query("#head, #choices, #field, #note, #keys")) == 5
-
     def fill(self, head: str, options: list[Option], *, field: tuple[str, str] | None, note: str) -> None:
         """Put one step on the screen."""
         self.query_one("#head", Static).update(Text(head, "bold"))

@@ -227,7 +227,7 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_resize(self, event: events.Resize) -> None:
         """Wrap again: what is visible now, the rest when it is looked at."""
-        width = self.scrollable_content_region.width
+        width = max(1, self.scrollable_content_region.width)  # a terminal may leave it none
         if width != self._layout.width:
             self._rewrap(width, self._layout.full)
             self._flush()
