@@ -43,7 +43,7 @@ test: $(VENV)/.dev
 
 # the property tests alone, with other examples each time; what is found is kept in .hypothesis and tried first
 fuzz: $(VENV)/.dev
-	TUI_AGENT_FUZZ=$(FUZZ) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m hypothesis --timeout=0 -o session_timeout=0
+	TUI_AGENT_FUZZ=$(FUZZ) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m hypothesis --timeout=0 -o session_timeout=86400
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python screenshots/draw.py

@@ -26,6 +26,7 @@ from tui_agent.core.types import (
 from tui_agent.paths import Paths
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Terms
+from tui_agent.ui import leader
 from tui_agent.ui.actions import ACTIONS, clashes
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
@@ -374,6 +375,17 @@ async def test_a_path_at_the_start_is_no_command(tmp_path: Path) -> None:
         await send(app, pilot, "/usr/lib is what?")
         await idle(app)
         assert len(ends(app)) == 1
+
+
+async def test_the_first_of_two_keys_is_forgotten_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leader, "GIVE_UP_AFTER", 0.1)
+    async with running(tmp_path, scripted([])) as (app, pilot):
+        await pilot.press("ctrl+x")
+        await until(lambda: app.screen is app.main)
+        await pilot.press("m")
+        assert app.main.composer.text == "m"
 
 
 async def test_copying_the_last_answer(tmp_path: Path) -> None:

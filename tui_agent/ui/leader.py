@@ -49,7 +49,12 @@ class Leader(Modal[str | None]):
         strip = self.query_one(Static)
         strip.visible = False
         self.set_timer(SHOW_AFTER, lambda: setattr(strip, "visible", True))
-        self.set_timer(GIVE_UP_AFTER, lambda: self.is_current and self.dismiss(None))
+        self.set_timer(GIVE_UP_AFTER, self._give_up)
+
+    def _give_up(self) -> None:
+        """No second key came. Textual awaits what a timer returns, and a screen must not await its own end."""
+        if self.is_current:
+            self.dismiss(None)
 
     def on_key(self, event: events.Key) -> None:
         """The second key decides; an unknown one closes the strip."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import sys
 import termios
 import tty
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from tui_agent.ui.terminal import patch_keys
 
 _ASK, _GIVE_BACK = b"\x1b[>1u", b"\x1b[<u"
 """Kitty's keys, as the screen asks for them."""
+_ASKS = b"Press a key. Left is what the terminal sent, then its name for [keys], then what it does. Ctrl+C ends.\r\n"
 _ALONE = 0.1
 """Seconds after which an Esc was the key itself."""
 
@@ -38,12 +38,10 @@ def lines(data: bytes, keys: Keymap) -> Iterator[str]:
 def probe(keys: Keymap) -> None:
     """Show each key that is pressed until Ctrl+C; the terminal is then as it was."""
     patch_keys()
-    print("Press a key. Left is what the terminal sent, then its name for [keys], then what it does. Ctrl+C ends.")
-    sys.stdout.flush()
     before = termios.tcgetattr(0)
     try:
-        tty.setraw(0)
-        os.write(1, _ASK)
+        tty.setraw(0)  # before it asks: what comes earlier is thrown away
+        os.write(1, _ASKS + _ASK)
         while True:
             data = os.read(0, 1024)
             if data == b"\x1b" and select.select([0], [], [], _ALONE)[0]:
