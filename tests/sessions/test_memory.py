@@ -15,9 +15,12 @@ from tests.test_modes import play, session
 from tui_agent.core import events as ev
 from tui_agent.core.file_state import Sight
 from tui_agent.core.profile import Profile
+from tui_agent.core.receipt import Receipt
+from tui_agent.core.types import ToolCall
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Session
 from tui_agent.sessions import Place
+from tui_agent.workspace.memory import seen
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 
@@ -157,3 +160,28 @@ async def test_an_undo_in_between_leaves_the_file_known(tmp_path: Path) -> None:
     again = gone_on(made, [EDIT, {"text": "ok"}], 3)
     done = next(e for e in await play(again) if isinstance(e, ev.ToolDone))
     assert done.status == "applied", done.text
+
+
+def written(before: str, after: str | None, sight: Sight | None = None, *, interrupted: bool = False) -> ev.ToolDone:
+    receipt = Receipt("r", "1", "edit_file", {}, "a.txt", before, after, interrupted=interrupted)
+    return ev.ToolDone(ToolCall("1", "edit_file", {}), "applied", "", receipt=receipt, sight=sight)
+
+
+READ_ONCE = ev.ToolDone(ToolCall("0", "read_file", {}), "applied", "", sight=Sight("a.txt", "h", ((1, 3),), whole=True))
+
+
+@pytest.mark.parametrize(
+    ("events", "known"),
+    [
+        ([READ_ONCE], "h"),
+        ([READ_ONCE, written("h", "i", Sight("a.txt", "i", ((1, 3),), whole=True))], "i"),
+        ([READ_ONCE, written("h", None)], None),
+        ([READ_ONCE, written("h", "i", interrupted=True)], None),
+        ([READ_ONCE, written("x", "x")], "h"),  # its permissions only, and nobody read those bytes
+        ([written("h", "i")], None),
+        ([READ_ONCE, ev.Undone(1, (Receipt("u", "2", "undo", {}, "a.txt", "i", "g"),), ("a.txt",))], "g"),
+    ],
+)
+def test_what_the_log_tells_of_a_file(events: list[ev.Durable], known: str | None) -> None:
+    sight = seen(events).get("a.txt")
+    assert (sight and sight.sha256) == known
