@@ -173,16 +173,18 @@ class Workshop:
         if blocked:
             raise AgentError(f"not played, because the folder cannot be brought back: {'; '.join(blocked)}")
 
-    async def catch_up(self, events: Sequence[Recorded]) -> None:
-        """Change files as the person did between two runs, and as a run did before it was interrupted.
+    async def catch_up(self, recording: Run) -> None:
+        """Change files as the person did between two runs, and as a run did before it was interrupted; know what was read.
 
         What cannot be done again, because nobody kept its bytes, is named: it may be why something differs.
         """
-        plan = await self.workspace.plan_undo([_turned(receipt) for receipt in reversed(list(fold.receipts(events)))])
+        receipts = reversed(list(fold.receipts(recording.beside)))
+        plan = await self.workspace.plan_undo([_turned(receipt) for receipt in receipts])
         left = [step.path for step in plan if not (step.possible or step.state == "same")]
         left += [outcome.text for outcome in await self.workspace.undo(plan) if outcome.status != "applied"]
         if left:
             _say(f"what was done between two tasks could not be done again: {', '.join(left)}")
+        self.workspace.recall(recording.before)
 
     def tools(self, recording: Run) -> Executed:
         """The workspace of the copy, asking where the recording asked."""

@@ -290,7 +290,7 @@ class Played(Speech):
 # ------------------------------------------------------------------ playing and comparing
 
 
-async def _nothing(beside: Sequence[Recorded]) -> None:
+async def _nothing(recording: Run) -> None:
     """Without effects there is nothing to be done."""
 
 
@@ -307,8 +307,8 @@ class Stage:
     held: Bytes = lambda _: None
     content: Callable[[str], bytes | None] = lambda _: None
     executes: bool = False
-    beside: Callable[[Sequence[Recorded]], Awaitable[None]] = _nothing
-    """Makes what was done between two runs happen again."""
+    beside: Callable[[Run], Awaitable[None]] = _nothing
+    """Makes what was done before a run, and belongs to none, happen again."""
 
 
 async def play(
@@ -317,7 +317,7 @@ async def play(
     """Play every run of a session; gives how many events were as recorded, and the first that was not."""
     number = 0
     for recording in runs(events):
-        await stage.beside(recording.beside)
+        await stage.beside(recording)
         expected = [shape for event in recording.events if (shape := shape_of(event, executes=stage.executes))]
         log, stopping = MemoryLog(list(recording.before)), recording.stopping
         agent = Agent(

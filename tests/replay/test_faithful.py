@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import aclosing, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -180,3 +180,32 @@ async def test_what_is_not_known_any_more_between_two_tasks_is_named(tmp_path: P
     code, said = await asyncio.to_thread(replayed, made, tmp_path, execute=True)
     assert code == 0
     assert said.count("what was done between two tasks could not be done again: b.txt") == 1
+
+
+@pytest.mark.parametrize("execute", [False, True], ids=["recorded", "executed"])
+async def test_a_session_that_went_on_after_an_interrupted_batch_plays_as_it_was(tmp_path: Path, execute: bool) -> None:
+    both = [*native("write_file", path="n.txt", content="one\n")["calls"]]
+    both += native("run_command", argv=["sleep", "600"])["calls"]
+    (tmp_path / "work").mkdir()
+    made = Session(terms(tmp_path, settings=Settings(sandbox="none")), Person())
+    script = [{"calls": both}, native("write_file", path="n.txt", content="two\n"), say("Done.")]
+    made.use(scripted(script), Profile("p", "scripted", "scripted", model="m", protocol="native"))
+    sleeps = asyncio.Event()
+
+    async def until_it_sleeps() -> None:
+        async with aclosing(made.run("make it")) as events:
+            async for event in events:
+                if isinstance(event, ev.ToolStarted) and event.call.name == "run_command":
+                    sleeps.set()
+
+    task = asyncio.create_task(until_it_sleeps())
+    await asyncio.wait_for(sleeps.wait(), 60)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (made.root / "n.txt").read_text() == "one\n"
+    events = await play_session(made, "go on")
+    assert [e.status for e in events if isinstance(e, ev.ToolDone)] == ["applied"]
+    code, said = await asyncio.to_thread(replayed, made, tmp_path, execute=execute)
+    assert code == 0, said
+    assert (made.root / "n.txt").read_text() == "two\n"

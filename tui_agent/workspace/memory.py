@@ -51,10 +51,10 @@ class Memory:
         return name if stood == identity else None
 
     def recall(self, events: Iterable[AnyEvent]) -> None:
-        """Know what the session knew when these were its events; no file is looked at."""
+        """Know what the session knew when these were its events, too; no file is looked at."""
         events = tuple(events)
-        self.known = {path: Known(sight, None) for path, sight in seen(events).items()}
-        self.told = {path: name for path, name in unfinished.known(events).items() if name is not None}
+        self.known |= {path: Known(sight, None) for path, sight in seen(events).items()}
+        self.told |= {path: name for path, name in unfinished.known(events).items() if name is not None}
 
     def sight(self, path: str) -> Sight | None:
         """What the model knows of a file, None when that is nothing."""
