@@ -161,6 +161,7 @@ def test_a_divergence_is_printed_with_both_sides(shell: Shell) -> None:  # noqa:
 async def test_effects_are_carried_out_again_in_a_copy(shell: Shell) -> None:  # noqa: F811
     root = shell.work.resolve()
     session = await record(root, shell.data, person())
+    shell.run("sessions")  # the list of sessions is a cache, which whoever looks one up by its id may write
     before = shell.files()
     done = shell.run("replay", session.id, "--execute")
     assert done.code == 0, done.out[-2000:] + done.err
