@@ -21,6 +21,8 @@ LAST = b"\x1b[?62;22c"
         (LAST, Answer()),
         (b"", Answer()),
         (b"fix \x1b]11;rgb:ffff/ffff/ffff\x1b\\" + LAST + "the grüße\r".encode(), Answer(True, "fix the grüße\n")),
+        (b"\x1b[12;2R" + LAST, Answer()),
+        (b"a\x1b[1;3Rb" + LAST, Answer(None, "ab", wide=True)),
         (b"\x1b[Aab\x1bOP\x03\x7fc" + LAST, Answer(None, "abc")),
         (b"\x1b]11;rgb:zz/ffff/ffff\x1b\\", Answer(None, "11;rgb:zz/ffff/ffff")),
     ],

@@ -46,6 +46,10 @@ class Ui:
     side_pane: bool = True
     esc_stops: Literal["double", "single", "never"] = "double"
     mouse: bool = True
+    tool_detail: Literal["compact", "normal", "full"] = "normal"
+    """What stands below an action before it is unfolded: nothing, the end of what failed, or all."""
+    title: bool = True
+    """Whether the title of the window says where this is and how it stands."""
 
 
 @dataclass(frozen=True, slots=True)

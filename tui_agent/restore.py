@@ -16,6 +16,7 @@ RESTORE: bytes = b"".join(
         b"\x1b[?7h",  # line wrap
         b"\x1b[?1049l",  # the alternate screen
         b"\x1b[?25h",  # the cursor
+        b"\x1b[23;2t",  # the title that was there before
         b"\x1b[0m",
     )
 )

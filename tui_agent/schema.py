@@ -141,6 +141,8 @@ SCHEMA: Final[Table] = {
         "side_pane": FLAG,
         "esc_stops": one_of("double", "single", "never"),
         "mouse": FLAG,
+        "tool_detail": one_of("compact", "normal", "full"),
+        "title": FLAG,
     },
     "keys": Each(STRING),
     "web": {

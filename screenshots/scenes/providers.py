@@ -8,12 +8,14 @@ from textual.pilot import Pilot
 
 from screenshots.scenes.stage import Scene, settle, tell, until
 from screenshots.scenes.story import ENDING, STORY
+from tui_agent.config import load
 from tui_agent.core import events as ev
 from tui_agent.core.endings import StopReason
 from tui_agent.core.profile import ModelInfo, Pricing, Profile
 from tui_agent.core.types import (
     ProviderError,
 )
+from tui_agent.modes import MODES
 from tui_agent.places import Place
 from tui_agent.schema import Fault
 from tui_agent.ui.app import AgentApp
@@ -98,6 +100,28 @@ async def _config(app: AgentApp, _pilot: Pilot[int]) -> None:
     app.talk.note(str(Fault(file, Place(17, 1), "keys.view.details", moved, "warning")))
 
 
+BROKEN = """[profiles.local]
+endpoint = "http://127.0.0.1:8080/v1"
+model = "qwen3-coder:30b"
+
+[limits]
+max_steps = "many"
+"""
+
+
+async def _broken(app: AgentApp, pilot: Pilot[int]) -> None:
+    """The card of a configuration that cannot be used, with the cursor on it."""
+    app.begin.user_file.parent.mkdir(parents=True)
+    app.begin.user_file.write_text(BROKEN, encoding="utf-8")
+    app.loaded, app.keys = app.in_force(load(app.begin.user_file))
+    app.session.mode = MODES["read"]
+    app.talk.unusable = True
+    await app.mending.tell()
+    app.main.refresh_state()
+    await settle(pilot)
+    await pilot.press("ctrl+x", "tab")
+
+
 SCENES = (
     Scene("provider", _provider),
     Scene("models", _models),
@@ -106,4 +130,5 @@ SCENES = (
     Scene("failures", _failures),
     Scene("window-trap", _trap),
     Scene("config-fault", _config),
+    Scene("config-broken", _broken),
 )

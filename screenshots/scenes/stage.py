@@ -57,7 +57,7 @@ ASCII = {"glyphs": "ascii"}
 
 async def until(true: Callable[[], bool]) -> None:
     """Wait for a state of the app."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not true():  # noqa: ASYNC110 - the condition is anything at all
             await asyncio.sleep(0.01)
 

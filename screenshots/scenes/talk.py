@@ -27,6 +27,7 @@ async def working(app: AgentApp, pilot: Pilot[int]) -> None:
     tell(app, *STORY)
     app.talk.send("also keep the old error text for \\x please")
     await until(lambda: app.talk.phase.name == "streaming")
+    app.talk.since = app.talk.heard = float("inf")  # no seconds, however long it takes to draw
     app.talk.send("then update the docs example")
     app.main.composer.load("and please show me the diff before you touch lexer.py")
     await settle(pilot)

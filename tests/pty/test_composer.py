@@ -51,7 +51,8 @@ def test_the_terminals_own_cursor_comes_back_when_a_list_closes(home: Home) -> N
         t.send(CTRL_R)
         t.wait_for("Search what was sent before")
         t.keys("fir")
-        field = next(row for row, line in enumerate(t.text.splitlines()) if "› fir" in line)
+        t.wait_for("1 of 1")
+        field = next(row for row, line in enumerate(t.text.splitlines()) if "1 of 1" in line)
         t.until(lambda: t.screen.cursor.y == field, "not in the field")
         t.send(ESC)
         t.wait_gone("Search what was sent before")
@@ -190,3 +191,27 @@ def test_the_editor_has_the_terminal_and_gives_it_back(home: Home, body: str, dr
             t.wait_for("more")
         t.keys("!")
         t.wait_for("!")
+
+
+def test_vi_does_not_open_before_its_way_out_was_said_once(home: Home) -> None:
+    """Who lands in vi by accident is stuck: the first time says how to leave, and no time after that."""
+    home.script(say("done"))
+    vi = home.base / "vi"
+    vi.write_text(
+        f"#!{sys.executable}\nimport sys\nwith open(sys.argv[-1], 'a') as file:\n    file.write('by vi')\n", "utf-8"
+    )
+    vi.chmod(0o755)
+    for time in range(2):
+        with Terminal(home, size=(80, 24), env={"EDITOR": str(vi)}) as t:
+            t.ready().keys("text ")
+            t.send(CTRL_G)
+            if time == 0:
+                t.wait_for(":wq and Enter", ":q! and", "Enter opens it.")
+                t.send(CTRL_C)  # means nothing there
+                t.send(ENTER)
+            t.wait_for("› text by vi")
+            assert (":q!" in t.raw.decode("utf-8", "replace")) == (time == 0)
+            t.send(CTRL_C)
+            t.wait_for("Put away")
+            t.send(CTRL_C + CTRL_C)
+            assert t.ended() == 0

@@ -174,7 +174,7 @@ sys.exit(main(sys.argv[1:]))
                 "broken() if type(e).__name__ == 'TextDelta' else feed(t, e)"
             ),
         ),
-        ("app", "module.Beginning.profile = broken"),
+        ("beginning", "module.Beginning.profile = broken"),
         ("main", "module.MainScreen.compose = broken"),
         ("app", "module.AgentApp.__init__ = broken"),
         ("approval", "module.ApprovalScreen.show_state = broken"),

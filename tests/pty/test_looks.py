@@ -24,6 +24,19 @@ def test_a_light_terminal_is_asked_and_what_is_typed_meanwhile_is_kept(home: Hom
         t.assert_given_back()
 
 
+def test_where_lines_are_two_cells_wide_plain_signs_are_drawn(home: Home) -> None:
+    home.script(say("hello"))
+    for column, sign in ((3, ">"), (2, "›")):
+        with Terminal(home) as t:
+            t.until(lambda: b"\x1b[6n" in t.raw, "never asked")
+            t.send(f"a\x1b[1;{column}R\x1b[?62c".encode())
+            t.ready().wait_for(f"{sign} a")
+            assert ("─" in t.text) == (sign == "›")
+            t.send(CTRL_C)
+            t.send("/quit\r")
+            assert t.ended() == 0
+
+
 def test_a_terminal_that_says_nothing_is_not_waited_for(home: Home) -> None:
     home.script(say("hello"))
     with Terminal(home, env={"COLORTERM": "truecolor", "COLORFGBG": "15;0"}) as t:

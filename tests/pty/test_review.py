@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.pty.terminal import ENTER, ESC, Home, Terminal, call, say
+from tests.pty.terminal import CTRL_C, ENTER, ESC, Home, Terminal, call, say
 
 FOCUS_OUT, FOCUS_IN = b"\x1b[O", b"\x1b[I"
 F4 = b"\x1bOS"
@@ -25,6 +25,11 @@ def edits(home: Home) -> None:
 
 def content(home: Home) -> str:
     return (home.project / "a.txt").read_text(encoding="utf-8")
+
+
+def titles(t: Terminal) -> list[str]:
+    """Every title that was given, in order."""
+    return [part.partition(b"\a")[0].decode() for part in t.raw.split(b"\x1b]2;")[1:]]
 
 
 def told(home: Home) -> str:
@@ -132,15 +137,40 @@ def test_who_is_away_is_called_once_and_who_is_here_is_not(home: Home) -> None:
     with Terminal(home) as t:
         t.ready().task()
         t.wait_for("hunk 1/2")
-        assert b"\x1b]2;" not in t.raw, "the person is here"
-        before = len(t.raw)
+        assert b"\a\x1b]2;" not in t.raw, "the person is here"
         t.armed().send(b"y" + FOCUS_OUT)
         t.wait_for("done")
-        t.until(lambda: b"\x1b]2;" in t.raw[before:], "no title")
-        assert t.raw[before:].count(b"\a\x1b[22;2t\x1b]2;") == 1
-        assert b" - " in t.raw[before:].split(b"\x1b]2;")[1].split(b"\a")[0]
+        t.until(lambda: titles(t)[-1].startswith("project - "), "no title")
+        assert t.raw.count(b"\a\x1b]2;") == 1, "one bell"
         t.send(FOCUS_IN)
-        t.until(lambda: b"\x1b[23;2t" in t.raw[before:], "the title never came back")
+        t.until(lambda: titles(t)[-1] == "project", "the title still calls")
+
+
+def test_the_title_says_how_it_stands_and_is_given_back(home: Home) -> None:
+    edits(home)
+    with Terminal(home) as t:
+        t.ready().task()
+        t.wait_for("hunk 1/2")
+        t.until(lambda: titles(t)[-1] == "[!] project", "nothing of the question")
+        t.armed().send("y")
+        t.wait_for("done")
+        t.until(lambda: titles(t)[-1] == "project", "not idle")
+        assert titles(t) == ["project", "… project", "[!] project", "… project", "project"]
+        t.send(CTRL_C + CTRL_C)
+        assert t.ended() == 0
+        assert (t.raw.count(b"\x1b[22;2t"), t.raw.count(b"\x1b[23;2t")) == (1, 1)
+        assert t.raw.rindex(b"\x1b[23;2t") > t.raw.rindex(b"\x1b]2;")
+
+
+def test_the_title_can_be_left_alone(home: Home) -> None:
+    home.script(say("done"), more="[ui]\ntitle = false\n")
+    with Terminal(home) as t:
+        t.ready().task()
+        t.wait_for("done")
+        t.send(CTRL_C + CTRL_C)
+        assert t.ended() == 0
+        assert b"\x1b]2;" not in t.raw
+        assert b"\x1b[22;2t" not in t.raw
 
 
 def test_a_question_calls_with_what_it_is_about(home: Home) -> None:
@@ -150,9 +180,8 @@ def test_a_question_calls_with_what_it_is_about(home: Home) -> None:
         t.wait_for("› go")
         t.send(ENTER + FOCUS_OUT)
         t.wait_for("hunk 1/2")
-        title = t.raw.split(b"\x1b]2;")[1].split(b"\a")[0].decode()
-        assert title.startswith("[!] ")
-        assert "edit a.txt +2 -2" in " ".join(title.split())
+        t.until(lambda: "edit a.txt +2 -2" in " ".join(titles(t)[-1].split()), "not what it is about")
+        assert titles(t)[-1].startswith("[!] project - ")
 
 
 def test_the_pager_shows_the_whole_change_and_the_terminal_comes_back(home: Home, tmp_path: Path) -> None:

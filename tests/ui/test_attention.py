@@ -1,4 +1,4 @@
-"""Bell and title: only for who is away, once a call, and the title comes back."""
+"""The title says how it stands; the bell is only for who is away, once a call; and the terminal's own title comes back."""
 
 from __future__ import annotations
 
@@ -7,28 +7,47 @@ import pytest
 from tui_agent.ui.attention import LONGEST, Attention
 
 
-def test_nothing_is_written_to_somebody_who_is_here():
+def test_nobody_who_is_here_is_called():
     sent = []
     attention = Attention(sent.append, lambda: True)
     attention.call("a question")
     attention.answered()
+    attention.leave()
     assert sent == []
 
 
 def test_one_bell_a_call_and_the_title_comes_back_once():
     sent = []
     attention = Attention(sent.append, lambda: False)
+    attention.stand("work")
+    attention.stand("work")
     attention.call("first")
+    attention.stand("… work")
     attention.call("second")
     attention.answered()
     attention.answered()
-    assert sent == ["\a\x1b[22;2t\x1b]2;first\a", "\a\x1b]2;second\a", "\x1b[23;2t"]
+    attention.leave()
+    attention.leave()
+    titles = ["\x1b[22;2t\x1b]2;work\a", "\a", "\x1b]2;first\a", "\a", "\x1b]2;second\a", "\x1b]2;… work\a"]
+    assert sent == [*titles, "\x1b[23;2t"]
+    attention.come_back()
+    assert sent[-1] == "\x1b[22;2t\x1b]2;… work\a"
+
+
+def test_without_titles_it_only_rings():
+    sent = []
+    attention = Attention(sent.append, lambda: False, lambda: False)
+    attention.stand("work")
+    attention.call("first")
+    attention.answered()
+    attention.leave()
+    assert sent == ["\a"]
 
 
 @pytest.mark.parametrize("words", ["\x1b]0;evil\a", "a\nb", "\x9c\u202e", "x" * 500])
 def test_no_outside_text_reaches_the_terminal_as_it_is(words):
     sent = []
     Attention(sent.append, lambda: False).call(words)
-    inside = sent[0].removeprefix("\a\x1b[22;2t\x1b]2;").removesuffix("\a")
+    inside = sent[1].removeprefix("\x1b[22;2t\x1b]2;").removesuffix("\a")
     assert inside.isprintable()
     assert len(inside) <= LONGEST

@@ -6,12 +6,14 @@ import ast
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.binding import Binding
 
 from tests.ui.looking import text_of, until
 from tui_agent.config import Settings, load
@@ -21,12 +23,15 @@ from tui_agent.session import Terms
 from tui_agent.ui.actions import ACTIONS, BY_ID, clashes, key_name
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
-from tui_agent.ui.keymap import ANSWERS, checked, keymap
+from tui_agent.ui.arrivals import KEEPERS, Keeper, kept
+from tui_agent.ui.keymap import ANSWERS, SAME, Keymap, checked, fault_of_key, keymap
 from tui_agent.ui.main import MainScreen
 from tui_agent.ui.palette import Palette
 from tui_agent.ui.probe import lines, names
 from tui_agent.ui.review import Review
 from tui_agent.ui.session_list import SessionList
+from tui_agent.ui.trust_card import TrustCard
+from tui_agent.ui.viewer import Viewer
 
 LISTS = {"Enter", "Esc", "Up", "Down", "Tab", "PgUp", "PgDn", "Ctrl+C"}
 """What lists, fields and questions have of their own, whatever is moved elsewhere."""
@@ -129,6 +134,40 @@ def test_faults_come_in_the_order_of_the_file(tmp_path: Path) -> None:
     assert [fault.place.line for fault in loaded.faults if fault.place] == [2, 3, 4, 5]
 
 
+# ------------------------------------------------------------------ keys that do not arrive
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({}, "Ctrl+J new line, Ctrl+G edit, Ctrl+Q, Ctrl+D"),
+        ({"TERM_PROGRAM": "vscode"}, "Alt+Enter new line, Ctrl+X e edit, Ctrl+D"),
+        ({"TERM_PROGRAM": "ghostty"}, "Ctrl+J new line, Ctrl+G edit, Ctrl+Q, Ctrl+D"),
+        ({"ZELLIJ": "0"}, "Ctrl+J new line, Ctrl+X e edit, Ctrl+D"),
+        ({"TMUX": "/tmp/tmux"}, "Ctrl+J new line, Ctrl+G edit, Ctrl+Q, Ctrl+D"),
+    ],
+)
+def test_no_hint_names_a_key_that_the_terminal_keeps(environment: dict[str, str], said: str) -> None:
+    keys = Keymap(kept=frozenset(kept(environment)))
+    line = keys.say("{composer.newline} new line, {composer.editor} edit")
+    assert f"{line}, {keys.keys(keys['app.quit']).removesuffix(', Ctrl+X q')}" == said
+
+
+def test_a_key_that_the_person_chose_is_named() -> None:
+    keys = replace(keymap({"ui.palette": "f5"})[0], kept=frozenset(kept({"TERM_PROGRAM": "vscode"})))
+    assert keys.say("{ui.palette} commands") == "F5 commands"
+
+
+@pytest.mark.parametrize("keeper", KEEPERS, ids=lambda keeper: keeper.name)
+def test_whoever_keeps_keys_every_action_can_be_reached(keeper: Keeper) -> None:
+    keys = Keymap(kept=keeper.keys)
+    for action in ACTIONS:
+        if action.scope == "app" and action.listed:
+            assert keys.way(action.id), action.id
+    assert keys.way("ui.palette")
+    assert all(fault_of_key(key) == "" or key in SAME for key in keeper.keys), "they are named as the table names keys"
+
+
 # ------------------------------------------------------------------ on the screen
 
 
@@ -161,6 +200,10 @@ async def test_the_keys_of_the_person_count_and_are_shown_everywhere(tmp_path: P
         await pilot.pause()
         assert "Ctrl+B !" in text_of(app)
         await pilot.press("escape")
+        await pilot.press(*"/the")
+        await until(lambda: "/theme" in text_of(app))
+        assert "Ctrl+B !" in text_of(app), "beside the command, too"
+        app.main.composer.load("")
         await until(lambda: type(app.screen) is MainScreen)
 
         await pilot.press("ctrl+b", "exclamation_mark")
@@ -322,6 +365,52 @@ def test_what_all_lists_share_stays_as_it_is() -> None:
         "first.look": "3 does something else there",
         "context.pinned": "x belongs to context.dropped (Leave it out)",
     }
+
+
+def test_what_cannot_be_moved_is_named() -> None:
+    table = {"list.leave": "f9", "list.up": "ctrl+k", "trust.take": "enter", "trust.view": "t", "viewer.close": "space"}
+    assert dict(keymap(table)[1]) == {
+        "list.leave": "the keys of this action stay as they are",
+        "list.up": "the keys of this action stay as they are",
+        "trust.take": "enter does something else there",
+        "trust.view": "t belongs to trust.take (Trust the folder, with what is marked)",
+        "viewer.close": "space does something else there",
+    }
+
+
+def test_the_keys_of_a_list_are_those_of_the_table() -> None:
+    bound = {binding.id: binding.key for binding in Palette.BINDINGS if isinstance(binding, Binding)}
+    assert bound == {action.id: ",".join(action.keys) for action in ACTIONS if action.scope == "list"}
+    assert bound
+
+
+async def test_the_keys_of_the_question_of_trust_and_of_a_view_can_be_moved(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    root.mkdir()
+    (root / "AGENTS.md").write_text("Use tabs.\n")
+    paths = Paths(*(tmp_path / name for name in ("config", "data", "state")))
+    paths.config_file.parent.mkdir()
+    table = {"trust.take": "y", "trust.restrict": "x", "trust.view": "o", "trust.mark": "m", "viewer.close": "f9"}
+    keys = "".join(f'"{name}" = "{key}"\n' for name, key in table.items())
+    paths.config_file.write_text(f'[profiles.a]\nendpoint = "http://127.0.0.1:9/v1"\nmodel = "m"\n[keys]\n{keys}')
+    app = AgentApp(Start(root, paths, paths.config_file, environment={}))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
+        await until(lambda: "y trust" in text_of(app))
+        assert "x restricted (default)" in text_of(app)
+        await pilot.press("t", "v", "space")
+        await pilot.pause()
+        assert isinstance(app.screen, TrustCard), "the old keys mean nothing"
+        await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
+        await pilot.press("m")
+        await until(lambda: "[ ] instructions: AGENTS.md" in text_of(app) or "[ ] AGENTS.md" in text_of(app))
+        await pilot.press("m", "o")
+        await until(lambda: isinstance(app.screen, Viewer) and "Use tabs." in text_of(app))
+        assert "F9 close" in text_of(app)
+        await pilot.press("escape", "f9")
+        await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
+        await pilot.press("y")
+        await until(lambda: app.trust.trusted)
 
 
 async def test_the_card_of_a_failure_names_the_keys_of_today(tmp_path: Path) -> None:

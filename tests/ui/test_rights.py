@@ -41,7 +41,7 @@ async def test_any_other_message_is_no_yes(tmp_path: Path) -> None:
             await send(app, pilot, "yes")  # too late: it is a message now
             await until(lambda: not app.talk.working)
             assert app.session.mode.name == "ask"
-        assert app.main.confirmed is None
+        assert app.main.sending.confirmed is None
 
 
 async def test_where_there_is_no_sandbox_auto_says_why(tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ from itertools import combinations
 
 import pytest
 from textual.color import Color
+from textual.theme import BUILTIN_THEMES, Theme
 
 from tests.ui.diffs import Host
 from tui_agent.ui.diff_view import DiffView
-from tui_agent.ui.themes import THEMES
+from tui_agent.ui.themes import THEMES, scrollbars
 
 SEEN = {
     "normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
@@ -66,3 +67,25 @@ async def test_text_never_has_the_colour_of_its_background(theme):
             for segment in row:
                 if segment.text.strip() and segment.style is not None:
                     assert segment.style.color != segment.style.bgcolor, segment
+
+
+@pytest.mark.parametrize("name", sorted({*BUILTIN_THEMES, *(theme.name for theme in THEMES)}))
+def test_scrollbars_are_greys_of_the_theme(name):
+    theme = next((own for own in THEMES if own.name == name), BUILTIN_THEMES.get(name))
+    colours = theme.to_color_system().generate()
+    bars = scrollbars(theme, colours)
+    if theme.ansi:
+        assert not {value for value in bars.values() if "blue" in value}
+        return
+    ground, text, bar = (Color.parse(c) for c in (colours["background"], colours["foreground"], bars["scrollbar"]))
+    for channel in ("r", "g", "b"):
+        between = sorted((getattr(ground, channel), getattr(text, channel)))
+        assert between[0] <= getattr(bar, channel) <= between[1]
+    assert Color.parse(bars["scrollbar-background"]) == ground
+
+
+def test_a_theme_may_name_its_own_scrollbars():
+    theme = Theme("mine", primary="#ff0000", variables={"scrollbar": "#123456"})
+    bars = scrollbars(theme, theme.to_color_system().generate())
+    assert bars["scrollbar"] == "#123456"
+    assert bars["scrollbar-hover"] != "#123456"

@@ -185,7 +185,7 @@ async def test_resizing_keeps_the_block_at_the_top() -> None:
     async with Host(session(12)).run_test(size=(120, 40)) as pilot:
         await settled(pilot)
         view = pilot.app.query_one(Transcript)
-        index = view._story.blocks.index(Said("question 6"))
+        index = view._story.blocks.index(Said("question 6", turn=7))
         for _ in range(2):  # the first time heights above are guesses
             view._go(view._layout.start(index) + 1)
             await settled(pilot)
@@ -423,3 +423,18 @@ async def test_when_rows_go_away_the_end_stays_at_the_end() -> None:
 def test_every_style_name_has_a_rule() -> None:
     rules = (ROOT / "styles" / "transcript.tcss").read_text(encoding="utf-8")
     assert set(re.findall(r"\.transcript--([a-z-]+) \{", rules)) == set(STYLES)
+
+
+@pytest.mark.parametrize(("detail", "rows"), [("compact", 1), ("normal", 8), ("full", 21)])
+async def test_how_much_of_an_output_stands_below_is_a_setting(detail: str, rows: int) -> None:
+    output = "".join(f"line {number}\n" for number in range(20))
+    failed = ToolDone(ToolCall("c", "run_command", {"argv": ["make"]}), "error", output, "exit 1", "run make")
+    async with Host([failed]).run_test(size=(80, 40)) as pilot:
+        view = pilot.app.query_one(Transcript)
+        view.show_detail(detail)  # type: ignore[arg-type]
+        await settled(pilot)
+        assert len([line for line in visible(view) if line.strip()]) == rows
+        view.restart()
+        view.load([failed])
+        await settled(pilot)
+        assert len([line for line in visible(view) if line.strip()]) == rows, "in another session, too"

@@ -26,6 +26,8 @@ def parser() -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Print the table, or watch the terminal."""
+    from tui_agent.ui.actions import key_name  # noqa: PLC0415 - only here
+    from tui_agent.ui.arrivals import kept  # noqa: PLC0415 - only here
     from tui_agent.ui.keymap import checked  # noqa: PLC0415 - only here
 
     file = config_file(options.config, user_paths(), os.environ)
@@ -43,7 +45,10 @@ def run(options: argparse.Namespace) -> int:
         if name not in known:
             raise ConfigError(f"there is no action {name}{did_you_mean(name, known) or '; tui-agent keys lists them'}")
     shown = [a for a in keys.actions if (a.id in options.actions if options.actions else keys.keys(a) or a.slash)]
+    keepers = kept(os.environ)
     width, wide = max(len(a.id) for a in shown), max(len(keys.keys(a)) for a in shown)
     for action in shown:
-        print(plain(f"{action.id:<{width}}  {keys.keys(action):<{wide}}  {action.slash or '':<12}  {action.title}"))
+        lost = ", ".join(f"{keepers[key]} keeps {key_name(key)}" for key in action.keys if key in keepers)
+        title = f"{action.title}   ({lost})" if lost else action.title
+        print(plain(f"{action.id:<{width}}  {keys.keys(action):<{wide}}  {action.slash or '':<12}  {title}"))
     return 0

@@ -438,6 +438,7 @@ def screen(options: argparse.Namespace, root: Path, paths: Paths, user_file: Pat
             place,
             network=network,
             light=told.light,
+            wide=told.wide,
             typed=told.typed,
             looks=({"theme": options.theme} if options.theme else {}) | ({"mouse": False} if options.no_mouse else {}),
         )

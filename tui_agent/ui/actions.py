@@ -19,6 +19,9 @@ Scope: TypeAlias = Literal[
     "rewind",
     "context",
     "first",
+    "trust",
+    "viewer",
+    "list",
 ]
 
 SCOPES: Mapping[Scope, str] = {
@@ -34,6 +37,9 @@ SCOPES: Mapping[Scope, str] = {
     "rewind": "in the list of a rewind",
     "context": "in the list of the context",
     "first": "at the first start",
+    "trust": "in the question of trust",
+    "viewer": "in a view of one thing",
+    "list": "in a list to choose from",
 }
 """Where the keys of each scope count, in words."""
 
@@ -116,6 +122,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("scroll.end", "To the newest line", ("ctrl+end",), slash="/bottom", priority=True),
     Action("copy.answer", "Copy the last answer: /copy 2, /copy code", leader="y", slash="/copy"),
     Action("transcript.find", "Search the conversation", leader="/", slash="/find"),
+    Action("transcript.messages", "Your messages and the files they touched: go to one", slash="/outline"),
     Action("session.undo", "Undo changes of files", leader="u", slash="/undo"),
     Action("session.redo", "Redo what was undone", slash="/redo"),
     Action("session.list", "Sessions: resume, search, rename, fork", leader="s", slash="/sessions", also=("/resume",)),
@@ -150,6 +157,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("transcript.previous", "Place before it", ("N",), scope="transcript"),
     Action("transcript.older", "Your message before this", ("{",), hint="your messages", scope="transcript"),
     Action("transcript.newer", "Your message after this", ("}",), scope="transcript"),
+    Action("transcript.outline", "All your messages, with the files they touched", ("o",), scope="transcript"),
     Action("transcript.wrap", "Wrap or cut its long lines", ("w",), scope="transcript"),
     Action("transcript.right", "Further right in its cut lines", ("right",), scope="transcript"),
     Action("transcript.left", "Further left in its cut lines", ("left",), scope="transcript"),
@@ -256,6 +264,20 @@ ACTIONS: tuple[Action, ...] = (
     Action("first.pull", "Load down the model that is suggested", ("y", "Y"), scope="first"),
     Action("first.look", "Look again", ("r", "R"), hint="look again", scope="first"),
     Action("first.config", "Write the configuration in your editor", ("o", "O"), hint="open config", scope="first"),
+    Action("trust.take", "Trust the folder, with what is marked", ("t",), scope="trust"),
+    Action("trust.words", "Take its instructions only", ("i",), scope="trust"),
+    Action("trust.later", "Leave what is new off", ("n",), scope="trust"),
+    Action("trust.restrict", "Restrict the folder: every program is asked", ("r",), scope="trust"),
+    Action("trust.quit", "Quit", ("q",), scope="trust"),
+    Action("trust.mark", "Take or leave the entry", ("space",), scope="trust"),
+    Action("trust.view", "Look at the entry", ("v",), scope="trust"),
+    Action("viewer.close", "Close it", ("escape", "q", "enter", "ctrl+c"), hint="close", scope="viewer"),
+    Action("list.up", "The line above, from the first to the last", ("up", "ctrl+p"), scope="list"),
+    Action("list.down", "The line below, from the last to the first", ("down", "ctrl+n"), scope="list"),
+    Action("list.page_up", "A page up", ("pageup",), scope="list"),
+    Action("list.page_down", "A page down", ("pagedown",), scope="list"),
+    Action("list.choose", "Choose it", ("enter",), scope="list"),
+    Action("list.leave", "Choose nothing", ("escape", "f2", "ctrl+c"), scope="list"),
 )
 
 BY_ID = {action.id: action for action in ACTIONS}

@@ -29,6 +29,7 @@ from tui_agent.terms import with_servers
 from tui_agent.trust import Trust
 from tui_agent.ui.actions import ACTIONS
 from tui_agent.ui.appearance import Appearance
+from tui_agent.ui.arrivals import kept
 from tui_agent.ui.beginning import Beginning
 from tui_agent.ui.calling import INTENTS, Calling, choices
 from tui_agent.ui.caret import CaretApp
@@ -44,6 +45,7 @@ from tui_agent.ui.keymap import Keymap, checked
 from tui_agent.ui.main import Handler, MainScreen
 from tui_agent.ui.mending import Mending
 from tui_agent.ui.menus import Menus
+from tui_agent.ui.opening import Opening
 from tui_agent.ui.painting import patch_painting
 from tui_agent.ui.pastes import patch_pastes
 from tui_agent.ui.reports import Reports
@@ -54,7 +56,7 @@ from tui_agent.ui.shelf import Shelf
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.switching import EFFORTS, Switching
 from tui_agent.ui.terminal import drawing_on_the_terminal, guard, modes, patch_keys
-from tui_agent.ui.trust_card import ask_trust
+from tui_agent.ui.themes import scrollbars
 from tui_agent.ui.undo import Undoing
 from tui_agent.workspace.git import branch_of
 
@@ -106,6 +108,8 @@ class Start:
     """Finds what is on this machine, for the first run."""
     light: bool | None = None
     """Whether the terminal is light, None unknown."""
+    wide: bool = False
+    """Whether it draws signs in two cells that are counted as one."""
     typed: str = ""
     """What was typed before the screen was there."""
     looks: Mapping[str, Any] = field(default_factory=dict)
@@ -130,20 +134,12 @@ class AgentApp(CaretApp, inherit_bindings=False):
         self.animation_level = "none"
         self.switching, self.reports, self.shelf = Switching(self), Reports(self), Shelf(self)
         self.carrying, self.mending = Carrying(self), Mending(self)
+        self.opening, self.beginning, self.wants_demo = Opening(self), Beginning(self), False
         self._kept = AsyncExitStack()
-        self.beginning, self.wants_demo = Beginning(self), False
         handlers: dict[str, Handler] = {
             **Menus(self).handlers,
-            "provider.switch": self.switching.provider,
-            "model.switch": self.switching.model,
-            "model.effort": self.switching.effort,
-            "model.window": self.switching.window,
-            "session.tokens": self.reports.tokens,
-            "session.privacy": self.reports.privacy,
-            "config.show": self.reports.config,
-            "app.doctor": self.reports.doctor,
-            "session.debug": self.reports.debug,
-            "failure.details": self.reports.failure,
+            **self.switching.handlers,
+            **self.reports.handlers,
             "ui.redraw": self.redraw,
             "composer.paste": self.carrying.paste,
             "app.suspend": lambda _: self.action_suspend_process(),
@@ -168,54 +164,12 @@ class AgentApp(CaretApp, inherit_bindings=False):
         await self._kept.enter_async_context(self.terms().network.kept())
         self._kept.push_async_callback(self.servers.end_all)
         self.appearance.begin()
-        self.run_worker(self.open_session(), name="start")
+        self.run_worker(self.opening.begin(), name="start")
         self.set_timer(WARM_SECONDS, self.warm)
 
     def warm(self) -> None:
         """Import what the first request needs; given uncalled, so that none is left waiting when the app ends first."""
         self.run_worker(load_http, name="load")  # type: ignore[arg-type]  # the result is nobody's
-
-    async def open_session(self) -> None:
-        """Show the main screen, ask what must be asked in its order, then make the session."""
-        await self.push_screen(self.main)
-        begin = self.begin
-        self.main.composer.load(begin.typed)
-        self.take_keys()
-        if (ready := begin.ready) is not None:
-            self.shelf.begin(begin.place, ready.profile, None)
-            self.main.composer.load(ready.task or self.main.composer.text)
-            if ready.note:
-                self.talk.note(self.keys.say(ready.note))
-            self.talk.catch_up()
-            self.main.refresh_state()
-            return
-        self.beginning.look_ahead()
-        if not await self.ask_trust():
-            self.exit(0)
-            return
-        chosen = await self.beginning.profile()
-        if chosen is None and not self.loaded.broken:
-            self.exit(0)
-            return
-        self.shelf.begin(begin.place, chosen if begin.provider or not begin.place else None, begin.model)
-        await self.mending.tell()
-        if self.beginning.tried:
-            self.talk.note(self.beginning.tried)
-        self.beginning.show()
-
-    async def ask_trust(self) -> bool:
-        """Ask about the folder, or about what changed in it, when that is due; False when the person leaves."""
-        if self.begin.ready is not None:
-            return True
-        begin, outside = self.begin, self.main.asking.outside()
-        file = begin.paths.data / "trust.toml"
-        known = await ask_trust(self, begin.root, file, begin.user_file, environment=begin.environment, outside=outside)
-        if known is None:
-            return False
-        if known != self.trust:
-            self.trust = known
-            self.load()
-        return True
 
     def load(self) -> None:
         """Read the configuration, with what the person accepted of the folder."""
@@ -226,7 +180,8 @@ class AgentApp(CaretApp, inherit_bindings=False):
     def in_force(self, loaded: Loaded) -> tuple[Loaded, Keymap]:
         """A configuration under what the command line says, with what is wrong with its keys, and those that count."""
         ui = replace(loaded.settings.ui, **self.begin.looks)
-        return checked(replace(loaded, settings=replace(loaded.settings, ui=ui)), self.begin.user_file)
+        loaded, keys = checked(replace(loaded, settings=replace(loaded.settings, ui=ui)), self.begin.user_file)
+        return loaded, replace(keys, kept=frozenset(kept(self.begin.environment)))
 
     def take_keys(self) -> None:
         """Let the keys of the person count, and be shown."""
@@ -236,6 +191,11 @@ class AgentApp(CaretApp, inherit_bindings=False):
     def get_line_filters(self) -> Sequence[LineFilter]:
         """What the lines of the screen go through before they are written."""
         return self.appearance.filters(super().get_line_filters())
+
+    def get_css_variables(self) -> dict[str, str]:
+        """The colours of the theme, scrollbars in its greys."""
+        colours = super().get_css_variables()
+        return {**colours, **scrollbars(self.current_theme, colours)}
 
     def terms(self) -> Terms:
         """What the session starts from."""

@@ -15,6 +15,7 @@ from tui_agent.ui.glyphs import Ascii, ascii_only
 from tui_agent.ui.palette import Palette, PaletteItem
 from tui_agent.ui.terminal import mouse_modes
 from tui_agent.ui.themes import DARK, OF_A_KIND, THEMES, named, names, own
+from tui_agent.ui.transcript import Detail
 
 if TYPE_CHECKING:
     from tui_agent.ui.app import AgentApp
@@ -28,17 +29,18 @@ class Appearance:
         self._own: set[str] = set()
         self._of_files: list[str] = []
         """What is wrong with the themes of the person."""
-        self._of_name = ""
-        """What is wrong with the name of the theme that is wanted."""
+        self.unknown = ""
+        """What is wrong with the name of the theme that is wanted, "" when there is one of this name."""
         self.handlers: dict[str, Callable[[str], None]] = {"ui.theme": self.theme, "ui.mouse": self.switch_mouse}
         self.mouse = app.loaded.settings.ui.mouse
         """Whether the terminal reports the mouse; otherwise it selects and scrolls by itself."""
+        self._detail: Detail = "normal"
         self._ascii, self._none = Ascii(), NoColor()
 
     @property
     def faults(self) -> list[str]:
         """What is wrong with the themes of the person, and with the name of the one that is wanted."""
-        return [*self._of_files, *filter(None, [self._of_name])]
+        return [*self._of_files, *filter(None, [self.unknown])]
 
     def begin(self) -> None:
         """Know all themes, and show the one that is wanted."""
@@ -60,13 +62,16 @@ class Appearance:
         """Show what the configuration says now."""
         app = self._app
         wanted = app.loaded.settings.ui.theme
-        name, self._of_name = self._named(wanted), ""
+        name, self.unknown = self._named(wanted), ""
         if name not in app.available_themes:
             near = did_you_mean(str(wanted), {*app.available_themes, *OF_A_KIND})
-            self._of_name = f"ui.theme: there is no theme {wanted!r}{near or '.'} /theme lists them."
+            self.unknown = f"ui.theme: there is no theme {wanted!r}{near or '.'} /theme lists them."
             name = DARK
         app.theme = name
         self.take_mouse(app.loaded.settings.ui.mouse)
+        if (detail := app.loaded.settings.ui.tool_detail) != self._detail:
+            self._detail = detail
+            app.main.transcript.show_detail(detail)
 
     def take_mouse(self, on: bool) -> None:
         """Let the terminal report the mouse, or keep it for itself."""
@@ -91,7 +96,7 @@ class Appearance:
         Without colour the attribute `dim` stays with the terminal; Textual's own would leave shades of grey.
         """
         glyphs = self._app.loaded.settings.ui.glyphs
-        wanted = glyphs == "ascii" or (glyphs == "auto" and ascii_only(self._environment))
+        wanted = glyphs == "ascii" or (glyphs == "auto" and (ascii_only(self._environment) or self._app.begin.wide))
         colours = [self._none] if self._environment.get("NO_COLOR") else usual
         return [*colours, self._ascii] if wanted else [*colours]
 

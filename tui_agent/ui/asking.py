@@ -94,7 +94,7 @@ class Asking:
             lambda event: writing().feed_paste(event.text),
             self._tell,
             keys=self._main.keys,
-            keep=self._main.add_notes,
+            keep=self._main.reviewing.keep,
             beside=partial(self._main.drafts.beside, "question"),
             free_rows=lambda tight: composer.size.height + (2 if tight else 3),
         )

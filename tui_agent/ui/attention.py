@@ -1,4 +1,4 @@
-"""Bell and window title for a person who is looking elsewhere; nothing while the terminal has the focus.
+"""The title of the window: where this is and how it stands; and the bell for a person who is looking elsewhere.
 
 A terminal that does not report its focus counts as looked at.
 """
@@ -18,19 +18,26 @@ _KEEP, _BACK = "\x1b[22;2t", "\x1b[23;2t"
 
 @dataclass(slots=True)
 class Attention:
-    """`write` sends to the terminal as it is, `focused` tells whether the person looks at it."""
+    """`write` sends to the terminal as it is, `focused` tells whether the person looks at it, `titled` whether it gets titles."""
 
     write: Callable[[str], None]
     focused: Callable[[], bool]
-    _called: bool = False
+    titled: Callable[[], bool] = lambda: True
+    _stands: str = ""
+    _called: str = ""
+    _shown: str = ""
+
+    def stand(self, words: str) -> None:
+        """How it stands from now on; a call that was not answered yet goes before it."""
+        self._stands = words
+        self._show()
 
     def call(self, words: str) -> None:
         """Ring once and say why in the title, unless the person is here."""
-        if self.focused():
-            return
-        keep = "" if self._called else _KEEP
-        self._called = True
-        self.write(f"\a{keep}\x1b]2;{label(words, LONGEST)}\a")
+        if not self.focused():
+            self.write("\a")
+            self._called = words
+            self._show()
 
     def looked_at(self, here: bool) -> None:
         """The terminal got or lost the focus."""
@@ -38,7 +45,23 @@ class Attention:
             self.answered()
 
     def answered(self) -> None:
-        """The person is here: the title is again what it was."""
-        if self._called:
-            self._called = False
+        """The person is here: the title says how it stands."""
+        self._called = ""
+        self._show()
+
+    def leave(self) -> None:
+        """Give the terminal its own title back, for now or for good; `stand` takes it again."""
+        if self._shown:
+            self._shown = ""
             self.write(_BACK)
+
+    def come_back(self) -> None:
+        """The terminal is ours again."""
+        self._show()
+
+    def _show(self) -> None:
+        words = label(self._called or self._stands, LONGEST)
+        if words and words != self._shown and self.titled():
+            keep = "" if self._shown else _KEEP
+            self._shown = words
+            self.write(f"{keep}\x1b]2;{words}\a")

@@ -24,10 +24,14 @@ from tui_agent.ui.numbers import amount, seconds
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A part of what the person said: sanitised and marked. `first` carries the sign in the gutter."""
+    """A part of what the person said: sanitised and marked. `first` carries the sign in the gutter.
+
+    `turn` is the number of the message whose turn it belongs to: its own, or that of the turn that was running.
+    """
 
     text: str
     first: bool = True
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +145,8 @@ OUTPUT_MAX = 2_000
 # ------------------------------------------------------------------ one event to its blocks
 
 
-def said(text: str) -> list[Block]:
-    """The blocks of a message of the person."""
+def said(text: str, turn: int) -> list[Block]:
+    """The blocks of a message of the person, of the turn with this number."""
     blocks: list[Block] = []
     part: list[str] = []
     size = 0
@@ -150,9 +154,9 @@ def said(text: str) -> list[Block]:
         part.append(line)
         size += len(line) + 1
         if size >= SAID_MAX:
-            blocks.append(Said("\n".join(part), not blocks))
+            blocks.append(Said("\n".join(part), not blocks, turn))
             part, size = [], 0
-    return [*blocks, Said("\n".join(part), not blocks)] if part else blocks
+    return [*blocks, Said("\n".join(part), not blocks, turn)] if part else blocks
 
 
 def prose(text: str) -> list[Prose]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -22,6 +22,15 @@ from tui_agent.ui.numbers import forecast, gauge, money
 
 Pane: TypeAlias = Literal["", "transcript", "files", "offer"]
 """Which pane beside the composer has the focus."""
+
+Effect: TypeAlias = Literal["copy", "stop", "put away", "quit"]
+"""What the next Ctrl+C does."""
+INTERRUPT: Mapping[Effect, str] = {
+    "copy": "{ui.interrupt} copy",
+    "stop": "{ui.interrupt} stop",
+    "put away": "{ui.interrupt} puts it away",
+    "quit": "{ui.interrupt} twice quits",
+}
 
 SEND, QUEUE, LINE = "{composer.send} send", "{composer.send} queue", "{composer.newline} new line"
 COMMANDS = "{ui.palette} commands"
@@ -101,6 +110,12 @@ def header_line(state: HeaderState, width: int) -> Text:
     return text
 
 
+def title_of(state: HeaderState, *, working: bool) -> str:
+    """The title of the window: the folder, behind a sign while a question waits or a turn runs."""
+    sign = "[!] " if state.question else "… " if working else ""
+    return f"{sign}{state.folder}" if state.folder else ""
+
+
 @dataclass(frozen=True, slots=True)
 class FooterState:
     """What the footer tells: the phase first, then the keys that work now, the badge at the right end."""
@@ -128,6 +143,7 @@ def footer_state(
     armed: str = "",
     dialog: tuple[str, ...] = (),
     asking: bool = False,
+    interrupt: Effect = "quit",
     draft: str = "",
     pane: Pane = "",
     below: int = 0,
@@ -136,7 +152,7 @@ def footer_state(
 ) -> FooterState:
     """What to tell at `now` (monotonic, seconds): what the next press does, else the dialog's words, else what goes on.
 
-    `asking`: a screen lies over the main one; `draft`: what is in the composer; `pane` has the
+    `asking`: a screen lies over the main one; `interrupt` is what Ctrl+C does; `draft`: what is in the composer; `pane` has the
     focus, in the transcript with it the card of a failure; `keys` are the person's.
     """
     hints: tuple[str, ...] = ()
@@ -155,7 +171,7 @@ def footer_state(
         phase = phase_words(talk.phase, now - talk.since, now - talk.heard, talk.flow.rate)
         brief = phase.removeprefix("streaming ")
         away = ("{jobs.send} background",) if talk.session.workspace.live else ()
-        hints = ("{ui.interrupt} stop", *(pane_hints(pane) if pane else (*away, QUEUE, LINE, COMMANDS)))
+        hints = (INTERRUPT[interrupt], *(pane_hints(pane) if pane else (*away, QUEUE, LINE, COMMANDS)))
     elif talk.failure is not None:
         phase = "not answered"
         hints = (
@@ -168,7 +184,7 @@ def footer_state(
         hints = (
             (*MENDING_KEYS, "{ui.back} back")
             if pane == "transcript"
-            else ("{leader pane.next} card", SEND, COMMANDS, "{ui.interrupt} twice quits")
+            else ("{leader pane.next} card", SEND, COMMANDS, INTERRUPT[interrupt])
         )
     elif pane == "offer":
         phase, hints = "ready", ("Enter use", "{first.model} other", COMMANDS, "{ui.interrupt} twice quits")
@@ -178,7 +194,9 @@ def footer_state(
         profile = talk.session.profile
         told = forecast(talk.meter.tokens, len(draft), profile.pricing if profile else None)
         phase = told if draft and draft[0] not in "/!" else "" if draft else "ready"
-        hints = (SEND, COMMANDS, "{ui.interrupt} twice quits", LINE, "{ui.leader} more")
+        hints = (SEND, COMMANDS, INTERRUPT[interrupt], LINE, "{ui.leader} more")
+    if interrupt == "copy" and not dialog:
+        hints = (INTERRUPT["copy"], *(hint for hint in hints if "{ui.interrupt}" not in hint))
     hints = tuple(filter(None, hints if dialog else map(keys.say, hints)))
     if armed:  # what it says now would stand there twice
         hints = tuple(hint for hint in hints if not hint.startswith(armed.partition(" ")[0]))

@@ -157,7 +157,7 @@ class Completing:
     def _fitting(self, at: Place) -> list[Choice]:
         if at.action is None:
             more = self._sources.arguments.get("command")
-            return commands(at.word, more() if more else ())
+            return commands(at.word, more() if more else (), self._composer.keys)
         source = self._sources.arguments.get(at.action.takes)
         return ranked(source(), at.word) if source else []
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from tui_agent.ui.actions import BY_SLASH, Action, keys_of
+from tui_agent.ui.actions import BY_SLASH, Action
 from tui_agent.ui.fuzzy import match
+from tui_agent.ui.keymap import USUAL, Keymap
 
 Kind: TypeAlias = Literal["command", "argument", "file"]
 
@@ -88,10 +89,13 @@ def filled(at: Place, choice: Choice, *, sent: bool = False) -> str:
     return f"{choice.value} " if wants_more and not (sent and choice.bare) else choice.value
 
 
-def commands(word: str, more: Iterable[Choice] = ()) -> list[Choice]:
-    """The commands of the table and `more` that fit `word`, with what they do; other names only when asked for."""
+def commands(word: str, more: Iterable[Choice] = (), keys: Keymap = USUAL) -> list[Choice]:
+    """The commands of the table and `more` that fit `word`, with what they do; other names only when asked for.
+
+    `keys` are the person's.
+    """
     named = ((slash, action) for slash, action in BY_SLASH.items() if word.strip("/") or slash == action.slash)
-    table = [Choice(slash, "   ".join(filter(None, (a.title, keys_of(a))))) for slash, a in named]
+    table = [Choice(slash, "   ".join(filter(None, (a.title, keys.keys(keys[a.id]))))) for slash, a in named]
     return ranked([*table, *(one for one in more if one.value not in BY_SLASH)], word)
 
 

@@ -197,7 +197,7 @@ class ContextScreen(Modal[str | None]):
         """Enter: the whole of it, as it is sent."""
         event.stop()
         if (row := self._row) is not None:
-            self.app.push_screen(Viewer(f"{row.role}, as it is sent", LinesView(lines_of(row.text))))
+            self.app.push_screen(Viewer(f"{row.role}, as it is sent", LinesView(lines_of(row.text)), self._keys))
 
     def action_mark(self, how: ev.How) -> None:
         """Change how the message under the cursor is sent."""
@@ -302,7 +302,7 @@ class ContextKeys:
         """Everything that was said, whole, whatever of it is sent."""
         if self._app.main.conversation is not None:
             view = LinesView(history_lines(self._app.session.events))
-            self._app.push_screen(Viewer("Everything that was said in this session", view))
+            self._app.push_screen(Viewer("Everything that was said in this session", view, self._app.keys))
 
     def budget(self, argument: str) -> None:
         """Give so many tokens from here on (`off`: no bound), or say what is left."""

@@ -57,7 +57,7 @@ class Documents:
         """Read a session without going to it."""
         text = export.markdown(self._events(one.id), self._app.begin.network.secrets)
         lines = [Line(((line, ""),)) for line in text.splitlines()]
-        self._app.push_screen(Viewer(one.title or one.id, LinesView(lines)))
+        self._app.push_screen(Viewer(one.title or one.id, LinesView(lines), self._app.keys))
 
     def export(self, words: str) -> None:
         """`/export [md|json] [FILE]`: write this session as a document."""
@@ -110,7 +110,7 @@ class Documents:
         try:
             export.write(path, text)
         except FileExistsError:
-            self._app.main.confirmed = over
+            self._app.main.sending.confirmed = over
             return f"{path} is there already. Send yes to write over it."
         return f"Written: {path}"
 

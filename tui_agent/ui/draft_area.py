@@ -64,6 +64,15 @@ class DraftArea(TextArea, inherit_bindings=False):
         row, column = self.cursor_location
         return self.document[row][:column], "".join(f"{line}\n" for line in self.document.lines[:row])
 
+    @property
+    def selected(self) -> str:
+        """What is selected, folded pastes in full."""
+        return self._pastes.unfold(self.selected_text)
+
+    def unselect(self) -> None:
+        """Leave the cursor where it is, and nothing selected."""
+        self.selection = Selection.cursor(self.cursor_location)
+
     def put_away(self) -> str:
         """Move the draft to the kill ring, where Ctrl+Y finds it, and return it."""
         text = self.text

@@ -11,10 +11,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 
+from tui_agent.core.disk import is_file
 from tui_agent.core.types import AgentError
+from tui_agent.paths import append_private, user_paths
 
 VARIABLES = ("VISUAL", "EDITOR")
 FALLBACKS = ("nano", "vim", "vi")
@@ -24,6 +27,13 @@ _LINE = ("idea", "pycharm", "webstorm", "goland", "clion", "rustrover", "kate")
 _WAIT = {**dict.fromkeys((*_GOTO, *_COLON[2:], *_LINE[:-1]), "--wait"), "kate": "--block", "gedit": "--wait"}
 """What makes an editor with a window of its own wait until the file is closed."""
 _PLUS = ("vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "mg", "jed", "ne", "gedit")
+
+_VI = ("vi", "vim", "nvim", "nvi")
+_HOW = """
+{program} opens next. In it i begins to write. Esc, then :wq and Enter, comes back with the text; Esc, then :q! and
+Enter, without it. Set EDITOR for another program. This is said once.
+
+Enter opens it. """
 
 
 class EditorError(AgentError):
@@ -91,6 +101,8 @@ def open_at(path: str, line: int, environment: Mapping[str, str]) -> None:
         EditorError: there is no editor, it could not be started, or it ended with a failure.
     """
     argv = at_line(editor(environment), path, line)
+    if PurePath(argv[0]).name in _VI:
+        _say_how(argv[0], user_paths(environment).state / "vi-told")
     if code := _run(argv, environment, "EDITOR"):
         raise EditorError(f"{argv[0]} ended with {code}; nothing was taken from it.")
 
@@ -104,14 +116,34 @@ def page(text: str, environment: Mapping[str, str]) -> None:
     edit_text("", text.encode("utf-8", "replace"), lambda path: _run((*pager(environment), path), environment, "PAGER"))
 
 
+def _say_how(program: str, told: Path) -> None:
+    """Say how it is left and wait for Enter, the first time in a person's life: who lands there by accident is stuck."""
+    if is_file(told):
+        return
+    try:
+        with Path("/dev/tty").open("r+b", buffering=0) as terminal, _deaf():
+            terminal.write(_HOW.format(program=program).encode())
+            terminal.readline()
+    except OSError:
+        return  # without a terminal nobody reads it
+    append_private(told, program)
+
+
 def _run(argv: tuple[str, ...], environment: Mapping[str, str], variable: str) -> int:
     """Run a program of the person's to its end; its exit code."""
-    # A caught signal is back to its default in the program; Ctrl+C there must not end us.
-    before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        return subprocess.run(argv, env=dict(environment), check=False).returncode
+        with _deaf():
+            return subprocess.run(argv, env=dict(environment), check=False).returncode
     except OSError as error:
         raise EditorError(f"{argv[0]} could not be started: {error.strerror}. Set {variable}.") from error
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Ctrl+C in the terminal that was given away must not end us; a program has its default back, as the signal is caught."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
     finally:
         signal.signal(signal.SIGINT, before)
 

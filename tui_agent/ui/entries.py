@@ -41,6 +41,15 @@ def turn(blocks: Sequence[Block], index: int, by: int) -> int | None:
     return next((at for at in steps if isinstance(block := blocks[at], Said) and block.first), None)
 
 
+def messages(story: Story) -> list[tuple[int, int, str]]:
+    """Every message of the person: its block, the number of its turn, and its text as it came."""
+    return [
+        (index, block.turn, story.message_at(index)[1])
+        for index, block in enumerate(story.blocks)
+        if isinstance(block, Said) and block.first
+    ]
+
+
 # ------------------------------------------------------------------ copying
 
 

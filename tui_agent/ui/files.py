@@ -110,7 +110,7 @@ class Files:
             return
         more = f"   the first {LOOKED_AT:,} bytes" if len(data) == LOOKED_AT else ""
         shown = sanitise("binary" if b"\0" in data[:8192] else data.decode("utf-8", "replace"), "diff")
-        self._screen.app.push_screen(Viewer(f"{plain(path, 'path')}{more}", TextView(shown, "one")))
+        self._screen.app.push_screen(Viewer(f"{plain(path, 'path')}{more}", TextView(shown, "one"), self._screen.keys))
 
     def add(self, _: str) -> None:
         """Name what is marked, else what is under the cursor, in the message."""

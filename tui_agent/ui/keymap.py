@@ -56,10 +56,13 @@ MEETS: Mapping[Scope, tuple[Scope, ...]] = {
     "card": ("card", "transcript", "app"),
     "dialog": ("dialog",),
     "review": ("review",),
+    "trust": ("trust",),
+    "viewer": ("viewer",),
+    "list": ("list",),
     **{scope: (scope,) for scope in LISTS},
 }
 """The scopes whose keys count where those of a scope do; a question, the review and the lists lie over everything else."""
-LETTERS = frozenset({"transcript", "files", "card", "dialog", "review", *LISTS})
+LETTERS = frozenset({"transcript", "files", "card", "dialog", "review", "trust", "viewer", *LISTS})
 """Scopes in which nothing is typed, so that a letter can be a key."""
 ANSWERS = frozenset({"dialog.yes", "dialog.no", "dialog.skip"})
 _SCROLLING = frozenset({"pageup", "pagedown", "home", "end"})
@@ -67,12 +70,15 @@ _LEAVING = _SCROLLING | {"escape", "ctrl+c", "ctrl+q", "q"}
 TAKEN: Mapping[Scope, frozenset[str]] = {
     "dialog": _SCROLLING | {"up", "down", "enter", "tab", "escape", "ctrl+c"},
     "review": _SCROLLING,
+    "trust": _SCROLLING | {"up", "down", "j", "k", "enter", "escape", "ctrl+c", "ctrl+q"},
+    "viewer": _SCROLLING | {"up", "down", "space"},
     "sessions": _LEAVING,
     **dict.fromkeys(LISTS[1:], _LEAVING | {"up", "down", "enter"}),
     "first": _LEAVING | {"up", "down", "enter", "tab", *"123456789"},
 }
 """What no action of a scope can have: it scrolls, or means nothing in a question, so that it can do no harm."""
-FIXED = frozenset({"dialog.stop"})
+FIXED = frozenset({"dialog.stop"} | {action.id for action in ACTIONS if action.scope == "list"})
+"""Whose keys cannot be moved: the way out of a question, and of every list."""
 _WAY = re.compile(r"\{(leader )?([a-z]+\.\w+)\}")
 
 Told: TypeAlias = tuple[str, str]
@@ -81,10 +87,12 @@ Told: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Keymap:
-    """The table of actions as it is in force."""
+    """The table of actions as it is in force; `kept` are keys that do not arrive in this terminal."""
 
     actions: Sequence[Action] = ACTIONS
+    kept: frozenset[str] = frozenset()
     _meant: Mapping[tuple[str, str], str] = field(init=False, repr=False, compare=False)
+    _by_id: Mapping[str, Action] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         meant: dict[tuple[str, str], str] = {}
@@ -94,9 +102,10 @@ class Keymap:
             first = next(iter(BY_ID[action.id].keys), "")
             meant |= {(action.scope, textual_name(key)): textual_name(first) for key in action.keys}
         object.__setattr__(self, "_meant", meant)
+        object.__setattr__(self, "_by_id", {action.id: action for action in self.actions})
 
     def __getitem__(self, action_id: str) -> Action:
-        return next(action for action in self.actions if action.id == action_id)
+        return self._by_id[action_id]
 
     @property
     def leader(self) -> str:
@@ -104,8 +113,14 @@ class Keymap:
         return key_name(self[LEADER].keys[0]) if self[LEADER].keys else ""
 
     def keys(self, action: Action) -> str:
-        """The keys of an action, as people write them."""
-        return keys_of(action if self.leader else replace(action, leader=None), self.leader)
+        """The keys of an action that arrive here, as people write them."""
+        leader = action.leader if self.leader else None
+        return keys_of(replace(action, keys=self._arriving(action), leader=leader), self.leader)
+
+    def _arriving(self, action: Action) -> tuple[str, ...]:
+        """Of a key that the person chose they know best whether it does."""
+        own = action.keys != BY_ID[action.id].keys
+        return tuple(key for key in action.keys if own or key not in self.kept)
 
     @property
     def overrides(self) -> dict[str, str]:
@@ -117,10 +132,10 @@ class Keymap:
         }
 
     def way(self, action_id: str, *, leader: bool = False) -> str:
-        """The shortest way to an action: its first key, else that behind the leader (at once with `leader`), else its command."""
+        """The shortest way to an action: its first key that arrives, else that behind the leader (at once with `leader`), else its command."""
         action = self[action_id]
         behind = f"{self.leader} {key_name(action.leader)}" if self.leader and action.leader else ""
-        first = key_name(action.keys[0]) if action.keys else ""
+        first = next(map(key_name, self._arriving(action)), "")
         return (behind or first if leader else first or behind) or action.slash or ""
 
     def say(self, text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from textual.cache import LRUCache
 
-from tui_agent.ui.blocks import Block
+from tui_agent.ui.blocks import Action, Block
 from tui_agent.ui.entries import entry
 from tui_agent.ui.heights import Heights
 from tui_agent.ui.keymap import USUAL as USUAL_KEYS
@@ -49,6 +49,8 @@ class Layout:
         """Columns; nothing is laid out at 0."""
         self.say: Callable[[str], str] = USUAL_KEYS.say
         """Puts the person's keys into a text of ours."""
+        self.compact = False
+        """Whether not even what failed shows details at first."""
         self.full = False
         """Whether details are unfolded, but for the blocks that the person folded the other way."""
         self._manners: dict[int, Manner] = {}
@@ -75,7 +77,7 @@ class Layout:
             self._exact = {index for index in self._exact if index < kept}
             self._manners = {index: manner for index, manner in self._manners.items() if index < kept}
         for index in range(kept, len(story.blocks)):
-            heights.append(self._gap(index) + estimate(story.blocks[index], self.width))
+            heights.append(self._gap(index) + estimate(self._shown(index), self.width))
         story.changed = len(story.blocks)
         self._open = self._draw_open()
         if grown:
@@ -94,7 +96,7 @@ class Layout:
         old, self.width, self.full = self._heights, width, full
         self._heights, self._exact = Heights(), set()
         for index in range(len(old)):
-            self._heights.append(self._gap(index) + estimate(self._story.blocks[index], width))
+            self._heights.append(self._gap(index) + estimate(self._shown(index), width))
         self._open = self._draw_open()
         if top >= old.total:
             return self._heights.total + top - old.total
@@ -211,8 +213,12 @@ class Layout:
         blocks = self._story.blocks
         return int(gap_between(blocks[index - 1] if index else None, blocks[index]))
 
+    def _shown(self, index: int) -> Block:
+        block = self._story.blocks[index]
+        return replace(block, excerpt=0) if self.compact and isinstance(block, Action) else block
+
     def _rows(self, index: int) -> list[Line]:
-        block, manner, is_open = self._story.blocks[index], self.manner(index), self.is_open(index)
+        block, manner, is_open = self._shown(index), self.manner(index), self.is_open(index)
         key = (block, self.width, is_open, manner.raw, manner.cut, manner.left)
         lines = self._drawn.get(key)
         if lines is None:

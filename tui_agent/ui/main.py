@@ -20,11 +20,10 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.modes import AUTO
 from tui_agent.review import other_after
-from tui_agent.ui.actions import ACTIONS, BY_SLASH
+from tui_agent.ui.actions import ACTIONS
 from tui_agent.ui.asking import Asking
 from tui_agent.ui.attention import Attention
-from tui_agent.ui.calling import call
-from tui_agent.ui.chrome import Footer, Header, HeaderState, Pane, Rule, footer_state, header_of
+from tui_agent.ui.chrome import Effect, Footer, Header, HeaderState, Pane, Rule, footer_state, header_of, title_of
 from tui_agent.ui.composer import Composer
 from tui_agent.ui.conversation import Conversation
 from tui_agent.ui.desk import Desk
@@ -34,8 +33,8 @@ from tui_agent.ui.keymap import USUAL, Keymap
 from tui_agent.ui.looks import Looks
 from tui_agent.ui.offer import Offer
 from tui_agent.ui.reading import Reading
-from tui_agent.ui.review import Review
-from tui_agent.ui.reviewing import world_of
+from tui_agent.ui.reviewing import Reviewing
+from tui_agent.ui.sending import Sending
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.transcript import CursorBar, Transcript
 from tui_agent.ui.tree import FileTree
@@ -84,23 +83,24 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.keys = USUAL
         self._twice = Twice()
         self._selected = False
+        self._effect: Effect = "quit"
         self.asking = Asking(self)
         self.drafts = Drafts(self)
         self.reading = Reading(self)
         self.files = Files(self, side)
         self.looks = Looks()
-        self.attention = Attention(self.send_raw, lambda: self.app.app_focus)
-        self.confirmed: Callable[[], object] | None = None
-        """What the word "yes", if it is sent next, confirms."""
+        self.reviewing, self._turn = Reviewing(self), Turn(self)
+        self.attention = Attention(self.send_raw, lambda: self.app.app_focus, self.titled)
+        self.sending = Sending(self)
         self._ticker: Timer | None = None
         self.handlers: dict[str, Handler] = {
             "pane.files": self.toggle_side,
             "pane.next": self.next_pane,
-            "pane.diff": self.review,
             **self.desk.handlers,
             **self.reading.handlers,
             **self.files.handlers,
-            **Turn(self).handlers,
+            **self._turn.handlers,
+            **self.reviewing.handlers,
             **handlers,
         }
 
@@ -123,12 +123,15 @@ class MainScreen(Screen[None], inherit_bindings=False):
         """The clock of the footer runs only while something goes on."""
         self.watch(self.app, "app_focus", self.attention.looked_at, init=False)
         self.watch(self.app, "app_focus", self.files.looked_at, init=False)
+        self.app.app_suspend_signal.subscribe(self, lambda _: self.attention.leave(), immediate=True)
+        self.app.app_resume_signal.subscribe(self, lambda _: self.attention.come_back(), immediate=True)
+        self.watch(self, "selections", self.follow_effect, init=False)
         self._ticker = self.set_interval(1.0, self.refresh_footer, pause=True)
         self.refresh_footer()
 
     def on_unmount(self) -> None:
         """Leave the terminal its own title."""
-        self.attention.answered()
+        self.attention.leave()
 
     def on_screen_suspend(self) -> None:
         """A question or a list lies over this screen: what was offered while typing is over."""
@@ -151,10 +154,16 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.transcript.feed(event)
         self.files.follow(event)
         if other_after(event):
-            for review in (screen for screen in self.app.screen_stack if isinstance(screen, Review)):
-                review.look_again()
+            self.reviewing.look_again()
         if isinstance(event, ev.RunEnded) and self.working:
             self.attention.call(f"{self.header.folder} - {event.reason}")
+
+    def titled(self) -> bool:
+        """Whether the window gets titles: a console has none to show them in."""
+        if self.conversation is None:
+            return False
+        terms = self.conversation.session.terms
+        return terms.settings.ui.title and terms.environment.get("TERM") not in {"linux", "dumb"}
 
     def send_raw(self, text: str) -> None:
         """Write to the terminal past the screen."""
@@ -181,6 +190,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def show_header(self, state: HeaderState) -> None:
         """Show this in the header from now on."""
         self.header = self._header.state = state
+        self.attention.stand(title_of(state, working=self.working))
 
     def take_keys(self, keys: Keymap) -> None:
         """The keys of the person from now on: what counts, and what is said of it."""
@@ -191,6 +201,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     def refresh_footer(self) -> None:
         """Phase and keys of the top layer."""
+        self._effect = self._turn.effect
         if self._ticker is not None:
             (self._ticker.resume if self.working else self._ticker.pause)()
         self._footer.state = footer_state(
@@ -199,6 +210,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             armed=self._twice.words or self.reading.words,
             dialog=self.asking.hints,
             asking=not self.is_current,
+            interrupt=self._effect,
             draft=self.composer.draft.full,
             pane=self.pane,
             below=self.transcript.below,
@@ -232,31 +244,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def submitted(self, event: Composer.Submitted) -> None:
         """A message or a slash command was sent."""
         event.stop()
-        confirmed, self.confirmed = self.confirmed, None
-        if confirmed is not None and event.text.strip().lower() == "yes":
-            confirmed()
-            return
-        word, _, argument = event.text.strip().partition(" ")
-        if word.startswith("/") and "/" not in word[1:] and "\n" not in word:
-            action = BY_SLASH.get(word.lower())
-            if action is None and self.conversation is not None and call(self.conversation, word, argument.strip()):
-                self.desk.sent(event.draft)
-                self.refresh_state()
-                return
-            if action is None:
-                self.put_back(event.text)
-                self.notify(f"There is no command {word}. {self.keys.say('{ui.palette} lists them.')}", markup=False)
-                return
-            self.desk.sent(event.draft)
-            self.act(action.id, argument.strip())
-            return
-        if self.conversation is None:
-            self.put_back(event.text)
-            return
-        self.transcript.to_end()
-        (self.conversation.steer if event.soon else self.conversation.send)(event.text)
-        self.desk.sent(event.draft)
-        self.refresh_state()
+        self.sending.take(event)
 
     @on(Composer.PasteRequested)
     def paste_requested(self) -> None:
@@ -267,10 +255,14 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def draft_changed(self) -> None:
         """Keep what is being typed."""
         self.drafts.touch()
+        self.follow_effect()
 
-    def put_back(self, text: str) -> None:
-        """Back into the composer with what cannot be taken, before what was typed since."""
-        self.composer.load("\n".join(filter(None, (text, self.composer.text))))
+    @on(Composer.SelectionChanged)
+    def follow_effect(self) -> None:
+        """Say so when Ctrl+C does something else now, which is no second press; the cursor moves with every key."""
+        if self._effect != self._turn.effect:
+            self._twice.forget()
+            self.refresh_footer()
 
     @on(FileTree.Chosen)
     def file_chosen(self, event: FileTree.Chosen) -> None:
@@ -335,20 +327,4 @@ class MainScreen(Screen[None], inherit_bindings=False):
         if self.has_class("-side-open") and not self.has_class("-wide"):
             self._side.files.focus()
         else:
-            self.composer.focus()
-
-    def review(self, _: str) -> None:
-        """Show everything that this session changed; the notes come back into the composer."""
-        if self.conversation is not None:
-            world = world_of(self, self.conversation)
-            self.app.push_screen(Review(world), self._reviewed)
-
-    def _reviewed(self, notes: str | None) -> None:
-        self.drafts.beside("review", "")
-        self.add_notes(notes)
-
-    def add_notes(self, notes: str | None) -> None:
-        """Put notes behind what is in the composer, to be read and sent."""
-        if notes:
-            self.composer.load("\n\n".join(filter(None, (self.composer.text.strip(), notes))))
             self.composer.focus()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from tui_agent.core import events as ev
 from tui_agent.core.disk import there
 from tui_agent.core.display import plain
 from tui_agent.core.types import ConfigError
-from tui_agent.paths import own_file
+from tui_agent.paths import own_file, tilde
 from tui_agent.places import marked
 from tui_agent.schema import Fault
 from tui_agent.ui.editor import EditorError, open_at, own_environment
@@ -46,18 +47,23 @@ def open_config(file: Path, faults: Iterable[Fault], environment: Mapping[str, s
     open_at(str(file), place.line if place else 1, environment)
 
 
-def errors(faults: Iterable[Fault]) -> list[str]:
-    """Those that make a configuration unusable."""
-    return [pointed_at(fault) for fault in faults if fault.severity == "error"]
+def errors(faults: Iterable[Fault], environment: Mapping[str, str]) -> list[str]:
+    """Those that make a configuration unusable, each with its line and a caret where there is one."""
+    return [pointed_at(fault, environment) for fault in faults if fault.severity == "error"]
 
 
-def pointed_at(fault: Fault) -> str:
+def in_words(fault: Fault, environment: Mapping[str, str]) -> str:
+    """A fault with its file as the person writes it."""
+    return str(replace(fault, file=Path(tilde(fault.file, environment))))
+
+
+def pointed_at(fault: Fault, environment: Mapping[str, str]) -> str:
     """A fault in words, with its line and a caret where there is one."""
     try:
         line = marked(fault.file.read_text(encoding="utf-8-sig"), fault.place) if fault.place else ""
     except (OSError, UnicodeDecodeError):
         line = ""
-    return "\n".join(filter(None, (str(fault), line)))
+    return "\n".join(filter(None, (in_words(fault, environment), line)))
 
 
 class Mending:
@@ -76,10 +82,11 @@ class Mending:
         app, faults = self._app, self._app.loaded.faults
         if app.loaded.broken:
             way = "   ".join(filter(None, map(app.keys.say, MENDING_WAYS)))
-            app.talk.note("\n".join((*await asyncio.to_thread(errors, faults), ONLY_READS, way)), TITLE)
+            said = await asyncio.to_thread(errors, faults, app.begin.environment)
+            app.talk.note("\n".join((*said, ONLY_READS, way)), TITLE)
             faults = tuple(fault for fault in faults if fault.severity != "error")
-        for fault in (*faults, *app.appearance.faults):
-            app.talk.note(str(fault))
+        for text in (*(in_words(fault, app.begin.environment) for fault in faults), *app.appearance.faults):
+            app.talk.note(text)
 
     def open(self) -> bool:
         """Let the person edit it; False when nothing came of that, and it was said."""

@@ -15,7 +15,7 @@ from rich.style import Style
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -28,7 +28,7 @@ from tui_agent.ui.actions import Scope
 from tui_agent.ui.field import Field
 from tui_agent.ui.fuzzy import match
 from tui_agent.ui.keymap import Keymap
-from tui_agent.ui.modal import Modal
+from tui_agent.ui.modal import Modal, bindings
 
 NARROW = 50
 """Below this many cells there are no headings, and a hint that does not fit gets a line of its own."""
@@ -228,6 +228,17 @@ def _row(sign: str, left: Text, right: Text, width: int) -> Text:
     return Text.assemble(sign, left, gap, right, no_wrap=True, end="")
 
 
+ACTS = {
+    "list.up": "move(-1)",
+    "list.down": "move(1)",
+    "list.page_up": "page(-1)",
+    "list.page_down": "page(1)",
+    "list.choose": "choose",
+    "list.leave": "back",
+}
+"""What the screen does for each action of a list."""
+
+
 class Palette(Modal[str | None]):
     """Choose one of `items`; the result is its id, or None.
 
@@ -239,13 +250,7 @@ class Palette(Modal[str | None]):
     # Textual declares it without ClassVar.
     HORIZONTAL_BREAKPOINTS = [(0, "-page"), (NARROW, "-wide"), (110, "-centred")]  # noqa: RUF012
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,ctrl+p", "move(-1)", show=False),
-        Binding("down,ctrl+n", "move(1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
-        Binding("pagedown", "page(1)", show=False),
-        Binding("escape,f2,ctrl+c", "back", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("list", ACTS.__getitem__)]
 
     def __init__(
         self,
@@ -307,13 +312,13 @@ class Palette(Modal[str | None]):
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
-        self._choose()
+        self.action_choose()
 
     @on(PaletteRows.Picked)
     def _picked(self, event: PaletteRows.Picked) -> None:
         event.stop()
         self._move_to(event.index)
-        self._choose()
+        self.action_choose()
 
     def action_move(self, step: int) -> None:
         """Go to the next item, from the last to the first."""
@@ -351,7 +356,8 @@ class Palette(Modal[str | None]):
         else:
             self._note.update("There is nothing to choose here. Esc goes back.")
 
-    def _choose(self) -> None:
+    def action_choose(self) -> None:
+        """Choose what is under the cursor, if it can be."""
         item = self._rows.current
         if item is not None and item.enabled:
             self.dismiss(item.id)

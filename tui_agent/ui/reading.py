@@ -12,15 +12,20 @@ from tui_agent.ui.editor import EditorError, edit_text
 from tui_agent.ui.entries import Search
 from tui_agent.ui.markdown import Prose
 from tui_agent.ui.one_line import OneLine
+from tui_agent.ui.palette import Palette, PaletteItem
 from tui_agent.ui.render import foldable
 from tui_agent.ui.reviewing import open_editor
 from tui_agent.ui.story import Story
+from tui_agent.undo import state
 
 if TYPE_CHECKING:
     from tui_agent.ui.main import MainScreen
 
 ASIDE = 16
 """Characters by which cut lines move sideways."""
+
+PREVIEW = 400
+"""Characters of a message that the list of them shows and searches."""
 
 LEAP = 3
 """Rows by which the view moves in an entry that is higher than it."""
@@ -44,6 +49,7 @@ class Reading:
             "scroll.end": lambda _: view.to_end(),
             "copy.answer": self.copy_answer,
             "transcript.find": self.find,
+            **dict.fromkeys(("transcript.messages", "transcript.outline"), self.outline),
             "transcript.up": lambda _: self.step(-1),
             "transcript.down": lambda _: self.step(1),
             "transcript.fold": self.fold,
@@ -97,6 +103,23 @@ class Reading:
         elif by > 0:
             self._view.to_end()
 
+    def outline(self, _: str) -> None:
+        """Choose one of the person's messages, each with the files that its turn changed, and go there."""
+        talk, story = self._screen.conversation, self._view.story
+        touched = {turn.number: turn.paths for turn in state(talk.session.events).turns} if talk is not None else {}
+        items = []
+        for index, number, text in entries.messages(story):
+            line, files = " ".join(text[:PREVIEW].split()), touched.pop(number, ())
+            note = ", ".join(files) or line
+            items.append(PaletteItem(str(index), f"{number}  {line}", f"±{len(files)}" if files else "", note=note))
+
+        def chosen(choice: str | None) -> None:
+            if choice is not None:
+                self._view.focus()
+                self._view.choose(int(choice), 0)
+
+        self._screen.app.push_screen(Palette(items, title="Your messages", verb="go there"), chosen)
+
     def fold(self, _: str) -> None:
         """Fold or unfold the entry with the cursor."""
         here = self._view.cursor
@@ -122,11 +145,10 @@ class Reading:
         view, here = self._view, self._view.cursor
         if here is None:
             return
-        blocks = view.story.blocks
-        if isinstance(blocks[here.start], Said):
-            number = sum(isinstance(block, Said) and block.first for block in blocks[: here.start + 1])
-            self._screen.act("session.rewind", str(number))
-        elif isinstance(blocks[here.start], Prose):
+        block = view.story.blocks[here.start]
+        if isinstance(block, Said):
+            self._screen.act("session.rewind", str(block.turn))
+        elif isinstance(block, Prose):
             view.choose(here.start)
             view.switch(here, "raw")
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tui_agent.core.disk import is_file
@@ -10,11 +11,12 @@ from tui_agent.doctor import findings, look, report
 from tui_agent.paths import append_private, tilde
 from tui_agent.spending import midnight, spent
 from tui_agent.ui.failures import details
-from tui_agent.ui.mending import errors
+from tui_agent.ui.mending import errors, in_words
 from tui_agent.ui.numbers import config_report, privacy_report, today_report, tokens_report
 
 if TYPE_CHECKING:
     from tui_agent.ui.app import AgentApp
+    from tui_agent.ui.main import Handler
 
 
 class Reports:
@@ -22,6 +24,18 @@ class Reports:
 
     def __init__(self, app: AgentApp) -> None:
         self._app = app
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """By the id of their action."""
+        return {
+            "session.tokens": self.tokens,
+            "session.privacy": self.privacy,
+            "session.debug": self.debug,
+            "config.show": self.config,
+            "failure.details": self.failure,
+            "app.doctor": self.doctor,
+        }
 
     def tokens(self, _: str) -> None:
         """Tokens and cost of the session, and what all of today have cost."""
@@ -71,9 +85,12 @@ class Reports:
         loaded, keys = app.in_force(app.trust.settings(app.begin.user_file))
         for fault in loaded.faults:
             if fault.severity != "error":
-                app.talk.note(str(fault))
+                app.talk.note(in_words(fault, app.begin.environment))
         if loaded.broken:
-            said = (*errors(loaded.faults), "The configuration is as it was until that is mended.")
+            said = (
+                *errors(loaded.faults, app.begin.environment),
+                "The configuration is as it was until that is mended.",
+            )
             app.talk.note("\n".join(said), "Not read again")
             app.loaded = loaded if app.loaded.broken else app.loaded
             return
@@ -81,6 +98,8 @@ class Reports:
         old = app.loaded.settings.profiles.get(today.name) if today else None
         app.loaded, app.keys = loaded, keys
         app.appearance.follow()
+        if app.appearance.unknown:
+            app.talk.note(app.appearance.unknown)
         app.take_keys()
         app.servers.renew()
         if today is None and (chosen := loaded.settings.active()) is not None:

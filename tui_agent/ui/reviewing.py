@@ -14,11 +14,11 @@ from tui_agent.review import Entry, apply, changed, revert
 from tui_agent.session import Session
 from tui_agent.ui.conversation import Conversation
 from tui_agent.ui.editor import EditorError, edit_text, open_at, own_environment, page
-from tui_agent.ui.review import World
+from tui_agent.ui.review import Review, World
 from tui_agent.ui.wrap_view import WrapView
 
 if TYPE_CHECKING:
-    from tui_agent.ui.main import MainScreen
+    from tui_agent.ui.main import Handler, MainScreen
 
 
 def open_editor(app: App[Any], talk: Conversation | None, path: str, line: int) -> None:
@@ -107,3 +107,37 @@ def world_of(main: MainScreen, talk: Conversation) -> World:
         page=lambda view: open_pager(app, talk, view),
         present=lambda path: asyncio.to_thread(talk.session.workspace.content, path),
     )
+
+
+class Reviewing:
+    """The review on the main screen `main`: opened, kept up to date, and its notes brought back into the message."""
+
+    def __init__(self, main: MainScreen) -> None:
+        self._main = main
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """By the id of their action."""
+        return {"pane.diff": self.show}
+
+    def show(self, _: str) -> None:
+        """Everything that this session changed."""
+        main = self._main
+        if main.conversation is not None:
+            main.app.push_screen(Review(world_of(main, main.conversation)), self._ended)
+
+    def look_again(self) -> None:
+        """The session changed something else meanwhile."""
+        for review in (screen for screen in self._main.app.screen_stack if isinstance(screen, Review)):
+            review.look_again()
+
+    def _ended(self, notes: str | None) -> None:
+        self._main.drafts.beside("review", "")
+        self.keep(notes)
+
+    def keep(self, notes: str | None) -> None:
+        """Put notes behind what is in the composer, to be read and sent."""
+        composer = self._main.composer
+        if notes:
+            composer.load("\n\n".join(filter(None, (composer.text.strip(), notes))))
+            composer.focus()

@@ -176,7 +176,7 @@ class Rewinding:
         app.talk.catch_up()
         app.main.refresh_state()
         if back.scope != "files":
-            app.main.put_back(back.turn.text)
+            app.main.sending.put_back(back.turn.text)
             app.main.composer.focus()
 
     async def _files(self, session: Session, back: Back, changed: bool) -> bool:

@@ -86,7 +86,7 @@ class Rights:
             + self._app.keys.say("{mode.cycle} leaves it.")
         )
         anyway = argument == "anyway"
-        self._app.main.confirmed = lambda: self._app.run_worker(self._enter_auto(anyway=anyway), name="auto")
+        self._app.main.sending.confirmed = lambda: self._app.run_worker(self._enter_auto(anyway=anyway), name="auto")
 
     async def _enter_auto(self, *, anyway: bool) -> None:
         try:

@@ -98,7 +98,7 @@ class ServerList:
         for offer in shown:
             word = "new" if server.before(offer.name) is None else "changed"
             view = DiffView(server.before(offer.name), offer.data)
-            await self._app.push_screen_wait(Viewer(f"{word}: {server.config.name}/{offer.name}", view))
+            await self._app.push_screen_wait(Viewer(f"{word}: {server.config.name}/{offer.name}", view, self._app.keys))
         choices = [PaletteItem("off", "Leave them off"), PaletteItem("take", f"Take {named(shown)} as shown")]
         if await self._app.push_screen_wait(Palette(choices, title="New and changed tools")) != "take":
             return

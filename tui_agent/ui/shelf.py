@@ -176,7 +176,7 @@ class Shelf:
     async def new(self) -> None:
         """Begin anew; the session on the screen is kept, and named in how to come back."""
         self._idle()
-        if not await self._app.ask_trust():  # only of what changed in the folder, if anything did
+        if not await self._app.opening.trust():  # only of what changed in the folder, if anything did
             self._app.exit(0)
             return
         old = self._app.session

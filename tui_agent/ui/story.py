@@ -81,7 +81,7 @@ class Story:
         self._pending: dict[str, Action] = {}
         self._asked: dict[str, str] = {}
         self._writing: Block | None = None
-        self._models = 0
+        self._models = self._said_count = 0
         self._profile = ""
         self._turn = fold.Totals()
         self._mode = ""
@@ -142,16 +142,17 @@ class Story:
         match event:
             case ev.UserSaid(text, images):
                 self._turn = fold.Totals()
+                self._said_count += 1
                 self._plans = self._mode == "plan"
                 if self._recovered:
                     self._leave_reply()
                 self._pending = {id_: action for id_, action in self._pending.items() if action.word != ASKING}
                 self.sources.append((self.settled, text))
-                self._append(said(text))
+                self._append(said(text, self._said_count))
                 self._append(Note(f"{image.name}  {image.size / 1000:,.0f} kB", "picture") for image in images)
             case ev.Steered(text):
                 self.sources.append((self.settled, text))
-                self._append(said(text))
+                self._append(said(text, self._said_count))
             case ev.Asked(request_id, call_id, tool, summary):
                 self._asked[request_id] = call_id
                 call = ToolCall(call_id, tool, None)

@@ -7,7 +7,7 @@ the model it began with.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,6 +27,7 @@ from tui_agent.ui.palette import Palette, PaletteItem
 
 if TYPE_CHECKING:
     from tui_agent.ui.app import AgentApp
+    from tui_agent.ui.main import Handler
 
 EFFORTS = ("off", "low", "medium", "high")
 COLUMNS = f"{'window':>7} {'tools':>6} {'price in/out':>14} {'session':>10}"
@@ -166,6 +167,16 @@ class Switching:
         self._replies = 0
         self._models: dict[str, dict[str, ModelInfo]] = {}
         """The models of each profile's server, where the person has asked for them."""
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """By the id of their action."""
+        return {
+            "provider.switch": self.provider,
+            "model.switch": self.model,
+            "model.effort": self.effort,
+            "model.window": self.window,
+        }
 
     # -------------------------------------------------------------- choosing
 

@@ -77,6 +77,24 @@ def named(wanted: str | None, *, light: bool | None, env: Mapping[str, str]) -> 
     return DARK if wanted == "dark" else str(wanted)
 
 
+def scrollbars(theme: Theme, colours: Mapping[str, str]) -> dict[str, str]:
+    """Scrollbars between the text and the ground of a theme, but for what it names itself; Textual's are in its first colour."""
+    if theme.ansi:  # those of Textual name blue
+        bars, ground, said = ["ansi_bright_black"] * 3, "ansi_default", {}
+    else:
+        ground, said = colours["background"], theme.variables
+        text = Color.parse(colours["foreground"])
+        bars = [Color.parse(ground).blend(text, share, alpha=1).hex for share in (0.3, 0.4, 0.5)]
+    mine = dict(zip(("scrollbar", "scrollbar-hover", "scrollbar-active"), bars, strict=True))
+    behind = (
+        "scrollbar-background",
+        "scrollbar-background-hover",
+        "scrollbar-background-active",
+        "scrollbar-corner-color",
+    )
+    return {**mine, **dict.fromkeys(behind, ground), **{key: said[key] for key in said if key.startswith("scrollbar")}}
+
+
 def own(folder: Path) -> tuple[list[Theme], list[str]]:
     """The themes of the person, one a file `NAME.toml`, and a sentence for each file that is none."""
     themes, faults = [], []

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from time import monotonic
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 from rich.text import Text
 from textual import events
@@ -34,6 +34,8 @@ from tui_agent.ui.lines import STYLES
 from tui_agent.ui.selection import copied
 from tui_agent.ui.story import Story
 from tui_agent.ui.strips import Strips
+
+Detail: TypeAlias = Literal["compact", "normal", "full"]
 
 FRAME = 1 / 20
 """Seconds between two repaints while events arrive."""
@@ -117,17 +119,23 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
 
     def restart(self) -> None:
         """Forget everything: another session is shown from here on."""
-        width, full, say = self._layout.width, self._layout.full, self._layout.say
+        before = self._layout
         self._inbox, self._story, self._follow, self._chosen = [], Story(), True, None
         self._layout = Layout(self._story)
-        self._layout.say = say
-        self._rewrap(width, full)
+        self._layout.say, self._layout.compact = before.say, before.compact
+        self._rewrap(before.width, before.full)
 
     def say_keys(self, say: Callable[[str], str]) -> None:
         """Name the keys as this does from now on."""
         self._layout.say = say
         self._layout.forget()
         self._rewrap(self._layout.width, self._layout.full)
+
+    def show_detail(self, detail: Detail) -> None:
+        """What stands below actions from now on, before anything is unfolded by hand."""
+        self._layout.compact = detail == "compact"
+        self._layout.forget()
+        self._rewrap(self._layout.width, detail == "full")
 
     @property
     def story(self) -> Story:
@@ -323,7 +331,8 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
     def watch_has_focus(self, value: bool) -> None:
         """The cursor is shown while the keys come here; the next time it is at the end of what is seen."""
         super().watch_has_focus(value)
-        self._chosen = None
+        if not value:  # who sends the keys here may have chosen already
+            self._chosen = None
         self._mark()
 
     # -------------------------------------------------------------- moving

@@ -103,6 +103,10 @@ class TrustCard(LateModal[TrustAnswer]):
         """Fit it."""
         self.show_state()
 
+    def meant(self, key: str) -> str:
+        """What the person's keys mean here."""
+        return self.outside.keys.meant("trust", key)
+
     # -------------------------------------------------------------- what is shown
 
     def show_state(self) -> None:
@@ -166,8 +170,9 @@ class TrustCard(LateModal[TrustAnswer]):
         keys.append(("q", "quit"))
         if about.wants:
             keys += [("↑↓", "choose"), ("space", "on or off"), ("v", "view")]
-        row = Text()
-        for key, word in keys:
+        row, own = Text(), self.outside.keys
+        named = [(own.shown("trust", key), word) for key, word in keys]
+        for key, word in ((key, word) for key, word in named if key):
             if row and row.cell_len + len(key) + len(word) + 1 > width:
                 yield row
                 row = Text()
@@ -230,7 +235,8 @@ class TrustCard(LateModal[TrustAnswer]):
                 self._marked ^= {want.name}
             else:  # all of it; of a changed one, what changed
                 view = DiffView(self._accepted(want.name), want.data)
-                self.app.push_screen(Viewer(f"{want.name}: {plain(want.path, 'path')}", view))
+                title = f"{want.name}: {plain(want.path, 'path')}"
+                self.app.push_screen(Viewer(title, view, self.outside.keys))
 
 
 async def ask_trust(

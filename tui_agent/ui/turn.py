@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tui_agent.ui.chrome import Effect
+
 if TYPE_CHECKING:
     from tui_agent.ui.main import Handler, MainScreen
 
@@ -26,18 +28,36 @@ class Turn:
             "queue.steer": self.steer,
         }
 
+    @property
+    def effect(self) -> Effect:
+        """What the next Ctrl+C does, in its fixed order."""
+        screen = self._screen
+        if screen.selections or not screen.composer.selection.is_empty:
+            return "copy"
+        if screen.working:
+            return "stop"
+        return "put away" if screen.composer.document.text else "quit"
+
     def interrupt(self, _: str) -> None:
-        """Ctrl+C, in its fixed order: copy, stop, put the draft away, quit."""
-        if selected := self._screen.get_selected_text():
-            self._screen.app.copy_to_clipboard(selected)
-            self._screen.clear_selection()
-        elif self._screen.working:
-            self.stop()
-        elif self._screen.desk.put_away():
-            how = self._screen.keys.say("{composer.yank} brings it back.")
-            self._screen.notify(f"Put away. {how}", markup=False)
-        elif self._screen.again(self._screen.keys.say("{ui.interrupt} again to quit")):
-            self._screen.act("app.quit", "now")
+        """Ctrl+C: what the footer says it does."""
+        screen = self._screen
+        match self.effect:
+            case "copy":
+                selected = screen.get_selected_text() or screen.composer.selected
+                screen.clear_selection()
+                screen.composer.unselect()
+                if selected:
+                    screen.app.copy_to_clipboard(selected)
+                else:  # of what nobody can see nothing is copied
+                    self.interrupt("")
+            case "stop":
+                self.stop()
+            case "put away":
+                screen.desk.put_away()
+                screen.notify(f"Put away. {screen.keys.say('{composer.yank} brings it back.')}", markup=False)
+            case "quit":
+                if screen.again(screen.keys.say("{ui.interrupt} again to quit")):
+                    screen.act("app.quit", "now")
 
     def back(self, _: str) -> None:
         """Esc, one layer a press: search, selection, pane, working, nothing."""

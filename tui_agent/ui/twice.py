@@ -24,3 +24,7 @@ class Twice:
         second = self.words == words
         self._words, self._until = ("", 0.0) if second else (words, monotonic() + AGAIN_SECONDS)
         return second
+
+    def forget(self) -> None:
+        """Something else happened: the next press is a first one."""
+        self._words, self._until = "", 0.0

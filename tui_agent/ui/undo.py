@@ -226,7 +226,8 @@ class UndoScreen(Modal[Chosen | None]):
         step = self._step
         if step is not None and step.possible:
             now, then = await self._versions(step)
-            self.app.push_screen(Viewer(f"{plain(step.path, 'path')}   now → after", DiffView(now, then)))
+            title = f"{plain(step.path, 'path')}   now → after"
+            self.app.push_screen(Viewer(title, DiffView(now, then), self._keys))
 
     def action_carry_out(self) -> None:
         """Do it."""
@@ -300,7 +301,7 @@ class Undoing:
         """Everything that was written or run in this session."""
         if self._app.main.conversation is not None:
             view = LinesView(receipts.lines(fold.receipts(self._app.session.events)))
-            self._app.push_screen(Viewer("Receipts of this session, newest first", view))
+            self._app.push_screen(Viewer("Receipts of this session, newest first", view, self._app.keys))
 
 
 async def go_back(app: AgentApp, session: Session, *, redo: bool) -> str | None:

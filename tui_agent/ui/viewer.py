@@ -7,11 +7,12 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widgets import Static
 
 from tui_agent.core.display import label
-from tui_agent.ui.modal import Modal
+from tui_agent.ui.keymap import USUAL, Keymap
+from tui_agent.ui.modal import Modal, bindings
 from tui_agent.ui.wrap_view import BLOCK_LINES, Block, Line, WrapView
 
 
@@ -31,9 +32,9 @@ class LinesView(WrapView):
 
 
 class Viewer(Modal[None]):
-    """Shows `view` below `title`, which is an outside string; nothing can be answered here."""
+    """Shows `view` below `title`, which is an outside string; nothing can be answered here. `keys` are the person's."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter,ctrl+c", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("viewer", lambda action: action.partition(".")[2])]
     _SCROLLS: ClassVar = {
         "up": WrapView.scroll_up,
         "down": WrapView.scroll_down,
@@ -44,15 +45,16 @@ class Viewer(Modal[None]):
         "end": WrapView.scroll_end,
     }
 
-    def __init__(self, title: str, view: WrapView) -> None:
+    def __init__(self, title: str, view: WrapView, keys: Keymap = USUAL) -> None:
         super().__init__()
-        self._title, self._view = title, view
+        self._title, self._view, self._keys = title, view, keys
 
     def compose(self) -> ComposeResult:
         """Title, view, keys."""
         yield Static(id="viewer-title", markup=False)
         yield self._view
-        yield Static("↑↓ PgUp PgDn scroll   Esc close", id="viewer-keys", markup=False)
+        keys = "   ".join(("↑↓ PgUp PgDn scroll", *self._keys.hints("viewer")))
+        yield Static(keys, id="viewer-keys", markup=False)
 
     def on_resize(self) -> None:
         """Fit the title."""

@@ -1,0 +1,81 @@
+"""Ctrl+C in its fixed order: the footer names what the next one does, and that is what it does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.widgets.text_area import Selection
+
+from tests.ui.test_app import idle, running, send, until
+from tests.ui.test_steering import steps
+from tests.ui.test_transcript import drag
+from tui_agent.providers.scripted import scripted
+from tui_agent.ui.app import AgentApp
+
+LOG = "".join(f"line {number}\n" for number in range(312))
+
+
+def hints(app: AgentApp) -> str:
+    return "   ".join(app.main._footer.state.hints)
+
+
+async def test_the_footer_names_what_the_next_one_does(tmp_path: Path) -> None:
+    model, _, go = steps(0)
+    async with running(tmp_path, model) as (app, pilot):
+        await until(lambda: "Ctrl+C twice quits" in hints(app))
+        await pilot.press(*"draft")
+        await until(lambda: "Ctrl+C puts it away" in hints(app))
+        await pilot.press("shift+left", "shift+left")
+        await until(lambda: "Ctrl+C copy" in hints(app))
+        await pilot.press("left")
+        await until(lambda: "Ctrl+C puts it away" in hints(app))
+        await pilot.press("ctrl+c")
+        await until(lambda: "Ctrl+C twice quits" in hints(app))
+        assert app.main.composer.text == ""
+        await send(app, pilot, "go")
+        await until(lambda: "Ctrl+C stop" in hints(app))
+        await pilot.press(*"next")
+        await pilot.pause()
+        assert "Ctrl+C stop" in hints(app)
+        go.release()
+        await idle(app)
+        await until(lambda: "Ctrl+C puts it away" in hints(app))
+
+
+async def test_what_is_selected_in_the_message_is_copied_and_stays(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([])) as (app, pilot):
+        composer = app.main.composer
+        composer.load("keep this text")
+        composer.selection = Selection((0, 5), (0, 9))
+        await pilot.press("ctrl+c")
+        assert (app.clipboard, composer.text, composer.selected) == ("this", "keep this text", "")
+        composer.load("")
+        composer.insert_paste(LOG)
+        composer.action_select_all()
+        await pilot.press("ctrl+c")
+        assert (app.clipboard, composer.text) == (LOG, LOG), "a folded paste is copied in full"
+        await pilot.press("ctrl+c")
+        assert composer.text == "", "the next one puts it away"
+
+
+async def test_what_is_selected_in_the_transcript_is_named_too(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([{"text": "an answer to copy"}])) as (app, pilot):
+        await send(app, pilot, "go")
+        await idle(app)
+        await pilot.pause()
+        assert await drag(pilot, app.main.transcript, (2, 2), (11, 2))
+        await until(lambda: "Ctrl+C copy" in hints(app))
+        await pilot.press("ctrl+c")
+        await until(lambda: "Ctrl+C copy" not in hints(app))
+
+
+async def test_a_second_press_with_something_between_is_a_first_one(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([])) as (app, pilot):
+        await pilot.press("ctrl+c")
+        assert app.main._footer.state.phase == "Ctrl+C again to quit"
+        await pilot.press("x", "ctrl+c")
+        assert app.main._footer.state.phase != "Ctrl+C again to quit"
+        await pilot.press("ctrl+c")
+        assert app.main._footer.state.phase == "Ctrl+C again to quit"
+        await pilot.pause()
+        assert app.is_running
