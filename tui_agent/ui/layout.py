@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from textual.cache import LRUCache
+from textual.geometry import Offset
 
 from tui_agent.ui.blocks import Action, Block
 from tui_agent.ui.entries import entry
@@ -19,6 +20,7 @@ from tui_agent.ui.keymap import USUAL as USUAL_KEYS
 from tui_agent.ui.lines import BLANK, Line
 from tui_agent.ui.markdown import Prose, Tail
 from tui_agent.ui.render import cut, estimate, gap_between, raw, rows, with_keys
+from tui_agent.ui.selection import copied
 from tui_agent.ui.story import Story
 
 DRAWN = 400
@@ -60,6 +62,12 @@ class Layout:
         self._drawn: LRUCache[tuple[Block, int, bool, bool, bool, int], list[Line]] = LRUCache(DRAWN)
         self._tail = Tail()
         self._open: list[Line] = []
+
+    def of(self, story: Story) -> Layout:
+        """The rows of another story, not laid out yet: keys and details as the person has them."""
+        other = Layout(story)
+        other.say, other.compact = self.say, self.compact
+        return other
 
     @property
     def total(self) -> int:
@@ -147,6 +155,13 @@ class Layout:
             start += heights[index]
             index += 1
         return lines[skip:] + self._open[: max(0, last - heights.total + 1)]
+
+    def selected(self, start: Offset | None, end: Offset | None) -> str:
+        """What a selection holds that begins at a character of a row and ends before another; None is the very first or last."""
+        first, low = (start.y, start.x) if start is not None else (0, 0)
+        last, high = (end.y, end.x) if end is not None else (self.total, None)
+        last = min(last, self.total - 1)
+        return copied(self.between(first, last), low, high, goes_on=self.line(last + 1).joint is not None)
 
     def start(self, index: int) -> int:
         """The row at which block `index` starts, its gap included."""

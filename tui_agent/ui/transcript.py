@@ -31,7 +31,6 @@ from tui_agent.ui.entries import entry
 from tui_agent.ui.highlight import warm_up
 from tui_agent.ui.layout import Layout, Switch
 from tui_agent.ui.lines import STYLES
-from tui_agent.ui.selection import copied
 from tui_agent.ui.story import Story
 from tui_agent.ui.strips import Strips
 
@@ -119,10 +118,8 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
 
     def restart(self) -> None:
         """Forget everything: another session is shown from here on."""
-        before = self._layout
         self._inbox, self._story, self._follow, self._chosen = [], Story(), True, None
-        self._layout = Layout(self._story)
-        self._layout.say, self._layout.compact = before.say, before.compact
+        self._layout, before = self._layout.of(self._story), self._layout
         self._rewrap(before.width, before.full)
 
     def say_keys(self, say: Callable[[str], str]) -> None:
@@ -281,15 +278,7 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text, without gutters and without the line breaks of wrapping."""
-        total = self._layout.total
-        if not total:
-            return None
-        start, end = selection
-        first, low = (start.y, start.x) if start is not None else (0, 0)
-        last, high = (end.y, end.x) if end is not None else (total - 1, None)
-        last = min(last, total - 1)
-        goes_on = self._layout.line(last + 1).joint is not None
-        return copied(self._layout.between(first, last), low, high, goes_on=goes_on), "\n"
+        return (self._layout.selected(*selection), "\n") if self._layout.total else None
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Paint the selection."""
