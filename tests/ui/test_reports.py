@@ -129,3 +129,22 @@ async def test_doctor_tells_in_the_transcript_what_may_stand_in_the_way(tmp_path
         assert "refuses connections" in told(app)
         assert "ok     key        from THE_KEY, which is set" in told(app)
         assert CANARY not in told(app)
+
+
+async def test_status_tells_how_the_session_stands(tmp_path: Path) -> None:
+    async with started(tmp_path, configuration("http://127.0.0.1:9", "m")) as (app, pilot, _):
+        await say(app, pilot, "/rename parser")
+        await say(app, pilot, "/mode edits")
+        await say(app, pilot, "/status")
+        await until(lambda: "kept in" in told(app))
+        for line in (
+            f"session  {app.session.id}, parser\n",
+            "folder   ~/work, not trusted\n",
+            "model    local/m, protocol native\n",
+            "context  nothing was sent yet\n",
+            "mode     edits: edits in the folder happen unasked",
+            "check    none\n",
+            "web      search is off\n",
+            "no MCP server",
+        ):
+            assert line in told(app)

@@ -90,6 +90,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("model.switch", "Switch model", leader="m", slash="/model", takes="model"),
     Action("model.effort", "How much the model thinks", slash="/effort", takes="effort"),
     Action("model.window", "How much an Ollama model works with: /window 32k", slash="/window", takes="text"),
+    Action("session.status", "How this session stands", slash="/status"),
     Action("session.tokens", "Tokens and cost", slash="/tokens", also=("/cost", "/usage")),
     Action("session.context", "What fills the context", leader="c", slash="/context"),
     Action("session.compact", "Put a summary in the place of what is old", slash="/compact"),

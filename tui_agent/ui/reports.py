@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tui_agent.core import events as ev
+from tui_agent.core import fold
 from tui_agent.core.disk import is_file
 from tui_agent.doctor import findings, look, report
+from tui_agent.mcp.servers import Server
 from tui_agent.paths import append_private, tilde
+from tui_agent.session import Session
 from tui_agent.spending import midnight, spent
+from tui_agent.ui.calling import search_words
 from tui_agent.ui.failures import details
 from tui_agent.ui.mending import errors, in_words
-from tui_agent.ui.numbers import config_report, privacy_report, today_report, tokens_report
+from tui_agent.ui.numbers import config_report, gauge, privacy_report, today_report, tokens_report
 
 if TYPE_CHECKING:
     from tui_agent.ui.app import AgentApp
     from tui_agent.ui.main import Handler
+
+
+def status_report(session: Session, context: str, servers: Sequence[Server]) -> str:
+    """How a session stands, one fact a line; `context` is how full it is."""
+    env, profile, check = session.terms.environment, session.profile, session.check()
+    names = [event.name for event in session.events if isinstance(event, ev.Named)]
+    who = "/".join(filter(None, (profile.name, profile.model))) if profile else "nobody yet: /provider chooses"
+    ready = sum(server.state == "ready" for server in servers)
+    rows = {
+        "session": f"{session.id}{f', {names[-1]}' if names else ''}",
+        "kept in": tilde(session.folder, env),
+        "folder": f"{tilde(session.root, env)}, {'trusted' if session.terms.trusted else 'not trusted'}",
+        "model": f"{who}, protocol {fold.protocol(session.events)}",
+        "context": context or "nothing was sent yet",
+        "mode": f"{session.mode.name}: {session.mode.what}",
+        "check": f"{shlex.join(check.argv)}{' (found, not asked yet)' if check.proposed else ''}" if check else "none",
+        "web": search_words(session),
+        "servers": f"{ready} of {len(servers)} MCP servers ready" if servers else "no MCP server",
+    }
+    return "\n".join(f"{name:<9}{text}" for name, text in rows.items())
 
 
 class Reports:
@@ -29,6 +55,7 @@ class Reports:
     def handlers(self) -> Mapping[str, Handler]:
         """By the id of their action."""
         return {
+            "session.status": self.status,
             "session.tokens": self.tokens,
             "session.privacy": self.privacy,
             "session.debug": self.debug,
@@ -36,6 +63,14 @@ class Reports:
             "failure.details": self.failure,
             "app.doctor": self.doctor,
         }
+
+    def status(self, _: str) -> None:
+        """How the session stands."""
+        app = self._app
+        if app.main.conversation is not None:
+            meter = app.talk.meter
+            context = gauge(meter.tokens, app.session.window, estimated=meter.estimated)
+            app.talk.note(status_report(app.session, context, app.servers.servers.all))
 
     def tokens(self, _: str) -> None:
         """Tokens and cost of the session, and what all of today have cost."""
