@@ -71,6 +71,7 @@ def test_every_failure_of_the_transport_is_one_sentence() -> None:
         (httpx.ProxyError(KEY), "the proxy refused", False),
         (httpx.DecodingError(KEY), "damaged compressed body", True),
         (httpx.RemoteProtocolError(KEY), "closed the connection", True),
+        (httpx.RemoteProtocolError(f"illegal status line: {KEY}"), "does not speak HTTP", True),
         (httpx.ReadError(KEY), "closed the connection", True),
         (httpx.TooManyRedirects(KEY), "could not be sent (TooManyRedirects)", False),
     ]
@@ -99,6 +100,21 @@ def test_a_proxy_that_fails_is_named_and_not_the_server() -> None:
     ]
     for error, said in cases:
         assert connection.transport_error(error, "https://host/v1", "serve", proxy).message == said
+
+
+@pytest.mark.parametrize(
+    "said", [b"SSH-2.0-OpenSSH_9.2\r\n\r\n", b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 50_000], ids=["ssh", "head"]
+)
+async def test_whoever_speaks_something_else_is_told_from_a_connection_that_ended(loopback: Any, said: bytes) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.send(said)
+
+    server = await loopback(script)
+    error = error_of(await run(profile(server.url, options={"retries": 0})))
+    assert (error.kind, error.message) == (
+        "protocol",
+        f"http://127.0.0.1:{server.port} does not speak HTTP: is it the right address?",
+    )
 
 
 async def test_an_own_authority_is_trusted_when_it_is_named(loopback: Any, tmp_path: Path) -> None:

@@ -243,14 +243,22 @@ async def test_enter_agrees_and_sees_whether_it_works_with_its_context(tmp_path:
         assert chat["options"] == {"num_ctx": 32768, "num_predict": 16}
 
 
-@pytest.mark.parametrize("typed", ["make it work", "modify a.txt", "m", "mr m 1"])
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("typed", ["make it work", "modify a.txt", "m", "mr m 1", "hi"])
 async def test_a_message_may_begin_with_the_letter_that_leads_to_the_others(
-    tmp_path: Path, only: Any, typed: str
+    tmp_path: Path, only: Any, typed: str, at_once: bool
 ) -> None:
     with serving(ollama()) as fake:
         only(ollama=fake.url)
         async with first_run(tmp_path, look_around) as (app, pilot, file):
-            await pilot.press(*("space" if letter == " " else letter for letter in typed))
+            keys = ["space" if letter == " " else letter for letter in typed]
+            if at_once and typed != "m":  # a terminal gives what was typed in one piece
+                for key in (*keys, "enter"):
+                    app.post_message(events.Key(key, " " if key == "space" else key[0] if key != "enter" else "\r"))
+                await until(lambda: "here I am" in text_of(app))
+                assert chats(fake)[-1]["messages"][-1]["content"] == typed
+                return
+            await pilot.press(*keys)
             if typed == "m":
                 await until(lambda: "Which model of ollama?" in text_of(app))
                 await pilot.press("escape", "escape")

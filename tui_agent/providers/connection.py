@@ -23,6 +23,7 @@ from urllib.parse import urlunsplit
 from tui_agent import __version__
 from tui_agent.core.address import is_encrypted, is_loopback, is_server, origin, parts_of
 from tui_agent.core.disk import is_folder
+from tui_agent.core.late import late
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import ConfigError, ProviderError
 from tui_agent.providers import errors
@@ -34,6 +35,8 @@ PIECE = 1 << 16
 """Bytes that are unpacked at once."""
 KEPT = 60.0
 """Seconds that an unused connection is kept; servers close them after 5 to 400."""
+_NO_HTTP = late("illegal|malformed|too long|content-length|continuation line|no response line", re.IGNORECASE)
+"""What httpx says of bytes that are no HTTP, and not of a connection that ended."""
 BUNDLE = "REQUESTS_CA_BUNDLE"
 """The variable that names further authorities, a file or a folder; SSL_CERT_FILE and SSL_CERT_DIR are OpenSSL's own."""
 
@@ -299,6 +302,8 @@ def transport_error(error: Exception, url: str, start: str = "", proxy: str | No
         return ProviderError("network", f"{next_hop if proxy else 'the proxy'} refused the connection{code}{why}")
     if isinstance(error, httpx.DecodingError):
         return ProviderError("protocol", f"{where} sent a damaged compressed body", retryable=True)
+    if isinstance(error, httpx.RemoteProtocolError) and _NO_HTTP.search(str(error)):
+        return ProviderError("protocol", f"{where} does not speak HTTP: is it the right address?", retryable=True)
     if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
         return ProviderError("network", f"{where} closed the connection", retryable=True)
     return ProviderError("protocol", f"the request to {where} could not be sent ({type(error).__name__})")

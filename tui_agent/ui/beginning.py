@@ -6,7 +6,7 @@ session only until the first message, or Enter, agrees. Only then it is written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -109,7 +109,7 @@ class Beginning:
         if self._offered is None:
             return
         main = self._app.main
-        self._offer = Offer(self._use, self._others, self._paste)
+        self._offer = Offer(main.composer, self._use, self._others)
         main.mount(self._offer, before=main.desk)
         if not main.composer.text:
             self._offer.focus()
@@ -160,16 +160,11 @@ class Beginning:
             if focused:
                 self._app.main.composer.focus()
 
-    def _paste(self, text: str) -> None:
-        self._app.main.composer.focus()
-        self._app.main.composer.feed_paste(text)
+    def _others(self, letter: str) -> Callable[[events.Key], None]:
+        """The other models, and from there everything else that there is; `letter` led there, and may begin a word.
 
-    def _others(self, letter: str) -> None:
-        """The other models, and from there everything else that there is; `letter` led there, and may begin a word."""
-        if self._offered is not None:
-            self._app.run_worker(self._choose(self._offered, letter), name="others", exclusive=True, group="others")
-
-    async def _choose(self, offered: Found, letter: str) -> None:
+        Gives what takes the keys behind it that come too early for that screen.
+        """
         app, composer, begun = self._app, self._app.main.composer, [letter]
 
         def feed(event: events.Key) -> None:
@@ -178,9 +173,15 @@ class Beginning:
                 composer.type(begun.pop())
             composer.feed_key(event)
 
-        world = replace(self._world(), found=self._found, offered=offered, feed=feed)
-        chosen = await app.push_screen_wait(FirstRun(world, app.keys))
+        screen = FirstRun(replace(self._world(), found=self._found, offered=self._offered, feed=feed), app.keys)
+        app.push_screen(screen, self._chose)
+        return screen.begin
+
+    def _chose(self, chosen: Chosen | None) -> None:
+        app = self._app
         if chosen is None:
+            if self._offer is not None:
+                self._offer.anew()
             return
         self._leave()
         if chosen.name == DEMO:
@@ -191,4 +192,4 @@ class Beginning:
             if self.tried:
                 app.talk.note(self.tried)
         else:
-            await app.mending.tell()
+            app.run_worker(app.mending.tell(), name="mending")

@@ -90,7 +90,7 @@ class FirstRun(Steps[Chosen | None]):
     def __init__(self, world: World, keys: Keymap = USUAL) -> None:
         super().__init__(plain(tilde(world.root, world.environment), "path"))
         self._world, self._keys = world, keys
-        self._step: Step = "choose"
+        self._step: Step = "choose" if world.offered is None else "model"
         self._profile = ""
         self._table: dict[str, Any] = {}
         self._found = world.found
@@ -209,12 +209,20 @@ class FirstRun(Steps[Chosen | None]):
 
     def on_key(self, event: events.Key) -> None:
         """A letter that the list of models has no use for begins a message, where there is one to write."""
-        listed = self._step == "model" and event.is_printable and self.query_one(OptionList).has_focus
+        listed = self._step == "model" and event.is_printable and not self.query_one(Input).has_focus
         if self._world.feed is not None and (self._fed or listed):
             event.stop()
+            self.begin(event)
+
+    def begin(self, event: events.Key) -> None:
+        """Begin a message with a key; all that follow belong to it."""
+        if self._world.feed is not None and (self._fed or event.is_printable):
             self._fed = True
             self._world.feed(event)
-            self.dismiss(None)
+            self.call_later(self._gone)
+
+    def _gone(self) -> None:
+        self.dismiss(None)  # whose result Textual would wait for, if it were given back
 
     def action_number(self, number: int) -> None:
         """A digit takes the row with that number."""
