@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.ui.looking import CANARY, Fake, serving, text_of, until
 from tests.ui.test_switching import ended, running, send
 from tui_agent.core.profile import Profile
-from tui_agent.core.types import ErrorKind, ProviderError
+from tui_agent.core.types import ConfigError, ErrorKind, ProviderError
+from tui_agent.providers.keys import read_key
 from tui_agent.providers.scripted import scripted
 from tui_agent.ui import failures
 from tui_agent.ui.palette import Palette
@@ -41,6 +42,26 @@ def test_an_empty_account_is_no_limit_of_requests_and_a_barred_door_no_wrong_key
     refused = failures.words(ProviderError("auth", "x", status=403), "mine")
     assert refused == ("Access was refused at mine (403)", "x", failures.NO_ACCESS)
     assert failures.words(ProviderError("rate_limit", "x", retryable=True), "mine")[0] == "Rate limit at mine"
+
+
+@pytest.mark.parametrize(
+    ("table", "title", "then"),
+    [
+        ({"api_key_env": "NOT_SET"}, "No key for mine", "Set the key and start again"),
+        ({"api_key_env": "WITH_BLANK"}, "No usable key for mine", "Mend that"),
+        ({"api_key_env": "A_KEY", "endpoint": "http://h.example/v1"}, "No usable key for mine", "/configure"),
+        ({"api_key_cmd": ("false",)}, "No usable key for mine", "then /retry"),
+    ],
+)
+async def test_what_is_wrong_with_a_key_is_named_with_what_helps(table: dict[str, Any], title: str, then: str) -> None:
+    used = Profile(**{"name": "mine", "endpoint": "https://h.example/v1", "model": "m", "local": False, **table})
+    with pytest.raises(ConfigError) as refused:
+        await read_key(used, {"WITH_BLANK": "a b", "A_KEY": CANARY})
+    words = failures.words(ProviderError("auth", str(refused.value)), "mine")
+    assert words[0] == title
+    assert then in words[2]
+    refusal = ProviderError("auth", "no (the key comes from api_key_cmd of profile 'mine')", status=401)
+    assert failures.words(refusal, "mine")[2] == failures.READ_ANEW
 
 
 def test_an_answer_that_broke_off_is_not_told_as_no_connection() -> None:

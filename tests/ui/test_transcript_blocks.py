@@ -196,8 +196,8 @@ def test_an_error_card_says_what_why_and_what_next() -> None:
     assert lines == [
         "  ▌ The key was not accepted (401)",
         "  ▌ ANTHROPIC_API_KEY is empty.",
-        "  ▌ Set the key and start again, or /provider for another; a",
-        "  ▌ key of api_key_cmd is read anew by /retry",
+        "  ▌ Set the key and start again, or choose another with",
+        "  ▌ /provider",
         "  ▌ Ctrl+X r retry   Ctrl+X p provider   Ctrl+X d details",
         "  ▌ /config",
     ]

@@ -23,12 +23,16 @@ TITLES: Mapping[str, str] = {
 
 NEXT = {
     "network": "Look at its address (/configure) and at the network, then /retry, or choose another with /provider",
-    "auth": "Set the key and start again, or /provider for another; a key of api_key_cmd is read anew by /retry",
+    "auth": "Set the key and start again, or choose another with /provider",
     "context_length": "Leave something out with /context, choose a model with a larger window with /model, or begin anew with /new",
     "rate_limit": "Wait and /retry, or choose another with /provider",
     "bad_request": "Choose another model or server with /provider",
 }
 
+READ_ANEW = "/retry reads the key anew; or choose another with /provider"
+UNUSABLE = "Mend that, in the configuration with /configure, then /retry; or choose another with /provider"
+EMPTY = "is empty"
+"""What is said of the variable of a key that is not set."""
 NO_CREDIT = "Waiting does not help: top up the account, or choose another with /provider"
 NO_ACCESS = "Choose another model or server with /provider, or the key of an account that may use this one"
 UNPAID, FORBIDDEN = 402, 403
@@ -63,13 +67,18 @@ def words(error: ProviderError, profile: str = "") -> tuple[str, str, str]:
     status = f" ({error.status})" if error.status else ""
     where = f" {'from' if error.kind == 'network' else 'at'} {profile}" if profile else ""
     title = (CUT_OFF if error.begun and error.kind == "network" else TITLES[error.kind]) + where + status
+    following = NEXT.get(error.kind, "/retry, or choose another with /provider")
+    if error.kind == "auth" and "api_key_cmd" in error.message:
+        following = READ_ANEW
     if error.kind == "auth" and not error.status:
-        title = f"No key for {profile}" if profile else "No usable key"
+        missing = EMPTY in error.message
+        title = f"No {'' if missing else 'usable '}key{f' for {profile}' if profile else ''}"
+        following = following if missing else UNUSABLE
     elif error.kind == "auth" and error.status == FORBIDDEN:
         return f"Access was refused{where}{status}", error.message, NO_ACCESS
     if error.status == UNPAID or (error.kind == "rate_limit" and not error.retryable):
         return f"No credit left{where}{status}", error.message, NO_CREDIT
-    return title, error.message, NEXT.get(error.kind, "/retry, or choose another with /provider")
+    return title, error.message, following
 
 
 def next_try(tick: RetryTick) -> str:
