@@ -186,9 +186,9 @@ def banner(session: Session) -> list[str]:
     terms, profile = session.terms, session.profile
     mode: str = session.mode.name
     if not session.mode.reads_only and terms.settings.policy.table["write"] == "deny":
-        mode = "read"
+        mode += " (edits denied)"
     elif mode == "ask" and terms.yes:
-        mode = "ask (--yes: edits)"
+        mode += " (--yes: edits)"
     who = "/".join(filter(None, (profile.name, profile.model))) if profile else "no model"
     words = [who, f"in {tilde(session.root, terms.environment)}", f"mode {mode}"]
     return ["tui-agent", *words, *([] if terms.trusted else ["folder not trusted"])]

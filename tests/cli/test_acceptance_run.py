@@ -16,6 +16,22 @@ def test_the_first_line_says_who_answers_and_where(shell: Shell) -> None:
     assert first == f"tui-agent  local/m  in {shell.work}  mode ask  folder not trusted"
 
 
+@pytest.mark.parametrize(
+    ("write", "flags", "mode"),
+    [
+        ("allow", (), "mode edits"),
+        ("ask", ("--yes",), "mode ask (--yes: edits)"),
+        ("deny", (), "mode ask (edits denied)"),
+        ("deny", ("--mode", "read"), "mode read"),
+    ],
+)
+def test_the_first_line_says_what_may_happen(shell: Shell, write: str, flags: tuple[str, ...], mode: str) -> None:
+    with serving(Text("ok")) as server:
+        shell.use(server.url, f'[permissions]\nwrite = "{write}"\n')
+        first = shell.run(*flags, "-p", "hi").err.splitlines()[0]
+    assert first.split("  ")[3] == mode
+
+
 @pytest.mark.parametrize("text", ["needle" * 1000, "needle\n" * 50, "needle", "needle\x1b[2J\r" * 9], ids=ascii)
 def test_a_call_is_one_short_line_whatever_its_arguments(shell: Shell, text: str) -> None:
     calls = (("search", {"text": text}), ("list_files", {}), ("update_plan", {"items": []}))
