@@ -150,6 +150,14 @@ def test_a_bare_repository_is_watched_where_it_is_and_where_it_goes(name: str, b
     assert sh(f"git --git-dir={name} log --format=%s", work) == "lib\n"
 
 
+@pytest.mark.parametrize("name", ["store.git", "lib"])
+def test_a_repository_does_not_become_what_the_product_reads(name: str, bare: Path, work: Path) -> None:
+    ((place, kept),) = after(work, f"ls {bare}; echo x > {name}/config.toml; mv -T {name} .tui_agent").items()
+    assert place == ".tui_agent"
+    assert not (work / ".tui_agent").exists()
+    assert sh("git log --format=%s", work / kept) == "lib\n"
+
+
 def test_a_new_bare_repository_is_disarmed_only_if_it_names_a_program(work: Path) -> None:
     assert after(work, "git init -q --bare new.git; git clone -q --bare lib copy.git; rm -rf copy.git") == {}
     by_hand = "mkdir -p b/objects b/refs b/hooks; echo 'ref: refs/heads/x' > b/HEAD; "

@@ -142,7 +142,6 @@ def restore(workspace: Path, before: Remembered, *, mounted: bool = False) -> Re
     Raises:
         OSError: something cannot be put back; then the person must be told. The rest was put back.
     """
-    before = _followed(before)
     own = {workspace / OWN, *(workspace / ".git" / name for name in IN_GIT)}
     safe = {path for path in own if mounted and (old := before.entries.get(path)) and not stat.S_ISLNK(old.mode)}
     changed: dict[Path, str] = {}
@@ -156,13 +155,14 @@ def restore(workspace: Path, before: Remembered, *, mounted: bool = False) -> Re
                 except OSError as error:
                     faults.append(error)
 
+    each([workspace / OWN])  # what was moved there is then followed to where it is kept
+    before = _followed(before)
     each(before.repositories)  # the folders themselves first: one that was moved away comes back
     deleted = {mark for mark in before.repositories if _is_another(mark, before)}
     before = _without(deleted, before)
     for mark in before.repositories:
         each(path for path in _names(mark, workspace) if path != mark)
     each(path for path in sorted(before.entries) if path.parent not in before.entries or path.parent in before.holders)
-    each([workspace / OWN])
     new = [mark for mark in _repositories(workspace) if not {mark, _leads_to(mark)} & before.holders.keys()]
     for mark in [mark for mark in new if mark == workspace / ".git" or git.programs_of(mark)]:
         each([mark] if mark.name == ".git" else _names(mark, workspace, itself=False))
