@@ -233,7 +233,7 @@ class Executed:
         verdict = self._hands(request.call).decide(request)
         if verdict.permission == "allow" and request.call.id in self.asked:
             return replace(verdict, permission="ask")
-        if verdict.permission == "ask" and done is not None and (done.receipt is not None or done.note == DRY_RUN):
+        if verdict.permission == "ask" and done is not None:
             return replace(verdict, permission="allow")
         return verdict
 

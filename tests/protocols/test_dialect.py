@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.fakes import FakeTools, Person
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.endings import Limits, StopReason
+from tui_agent.core.endings import BROKEN_OFF, Limits, StopReason
 from tui_agent.core.log import MemoryLog, is_durable
 from tui_agent.core.loop import Agent, run
 from tui_agent.core.reply import identified
@@ -182,6 +182,23 @@ async def test_a_reply_that_was_cut_is_never_parsed_and_run() -> None:
     assert "cut by the length limit" in told.text
     said = [e.message for e in events if isinstance(e, ev.AssistantSaid)]
     assert [call.name for call in said[0].calls] == [""]  # so that nothing takes it for an answer
+
+
+@pytest.mark.parametrize("finish", BROKEN_OFF)
+def test_an_action_that_was_broken_off_is_none(finish: Any) -> None:
+    read = speech("json").decode(Reply(READ, finish=finish), OFFERED)
+    assert [call.name for call in read.calls] == [""]
+    assert BROKEN_OFF[finish] in (read.calls[0].error or "")
+    assert speech("json").decode(Reply('{"final": "x"}', finish=finish), OFFERED).text != "x"
+
+
+@pytest.mark.parametrize("protocol", ["json", "verbs"])
+def test_a_native_call_is_none_in_a_text_protocol(protocol: str) -> None:
+    """Only the words count: the next request could not say the call again as it came."""
+    dialect, reply = speech(protocol), Reply("I look.", calls=(CALL,), finish="tool_calls")
+    assert dialect.loose(reply, OFFERED) == "I look."
+    read = dialect.decode(reply, OFFERED)
+    assert ([call.name for call in read.calls], read.finish) == ([""], "stop")
 
 
 async def test_the_limit_of_context_counts_what_is_sent() -> None:

@@ -95,6 +95,10 @@ SESSIONS: dict[str, tuple[str, list[Any], Person]] = {
     "refused natively": ("native", [{**READ, "text": "I look.", "finish": "content_filter"}, say("Done.")], Person()),
     "refused in JSON": ("json", [{**typed("list_files"), "finish": "refusal"}, say('{"final": "x"}')], Person()),
     "an answer in JSON that is refused": ("json", [{**say('{"final": "x"}'), "finish": "error"}], Person()),
+    "native calls in JSON": ("json", [{**READ, "text": "I look."}, typed("list_files"), {**READ, "text": "Seen."},
+                                      say('{"final": "x"}')], Person()),
+    "paused in JSON": ("json", [{**say('{"final": "x"}'), "finish": "pause"}, say('{"final": "y"}')], Person()),
+    "done with nothing to say": ("verbs", [say("DONE"), say("DONE  ")], Person()),
     "paused": ("native", [{**say("One, "), "finish": "pause"}, say("two.")], Person()),
     "not read": ("native", [native("write_file", path="b.txt", content="x\n"), READ,
                             native("write_file", path="a.txt", content=CHANGED), say("Done.")], Person()),
@@ -209,3 +213,12 @@ async def test_a_session_that_went_on_after_an_interrupted_batch_plays_as_it_was
     code, said = await asyncio.to_thread(replayed, made, tmp_path, execute=execute)
     assert code == 0, said
     assert (made.root / "n.txt").read_text() == "two\n"
+
+
+def test_what_a_mode_allowed_and_a_stop_kept_from_beginning_is_not_asked_about_then(tmp_path: Path) -> None:
+    both = [*native("write_file", path="n.txt", content="one\n")["calls"]]
+    both += native("run_command", argv=["true"])["calls"]
+    made = asyncio.run(record(tmp_path, "native", [say("Yes."), {"calls": both}], Person(["stop"]), "edits"))
+    (stopped, _) = [e for e in made.events if isinstance(e, ev.ToolDone)]
+    assert stopped.note == "not started"
+    assert replayed(made, tmp_path, execute=True)[0] == 0

@@ -177,7 +177,9 @@ class _Run:
         self.builder = ReplyBuilder()
         answer = dialect.loose(raw, tools)
         self.loose = 0 if answer is None else self.loose + 1
-        read = replace(raw, text=answer, calls=()) if answer and self.loose > 1 else dialect.decode(raw, tools)
+        read = dialect.decode(raw, tools)
+        if answer and self.loose > 1:
+            read = replace(read, text=answer, calls=())
         if read.calls and raw.finish in UNANSWERED:
             read = replace(raw, calls=())  # its text is kept, but nothing of it is carried out
         self.reply = reply = identified(masked(read, agent.hidden), known)

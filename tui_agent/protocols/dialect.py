@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from tui_agent.core.endings import BROKEN_OFF
 from tui_agent.core.reply import refuses_tools
 from tui_agent.core.types import (
     AssistantMessage,
@@ -117,8 +118,14 @@ class Text:
 
     def written(self, message: AssistantMessage, offered: Offered) -> str:
         """The reply that a message was read from."""
-        calls = [self._written(call, offered) for call in message.calls]
-        return calls[0] if calls else self._final(message.text, offered)
+        if message.calls:
+            return self._written(message.calls[0], offered)
+        if message.text:
+            return self._final(message.text, offered)
+        try:
+            return self.render(Final(""), offered)
+        except NotExpressible:
+            return ""
 
     def _written(self, call: ToolCall, offered: Offered) -> str:
         if call.arguments is None:
@@ -146,15 +153,15 @@ class Text:
     def decode(self, reply: Reply, offered: Offered) -> Reply:
         """The reply as one call or a final answer; anything else as a call without a name that says what is wrong.
 
-        So is an action that was cut by the length limit. Where no tool is offered only words are wanted, in whatever
+        So is an action that was cut. Where no tool is offered only words are wanted, in whatever
         form they come.
         """
         if reply.error is not None or reply.refusal:
             return replace(reply, calls=())
-        if reply.finish == "length":
+        if (cut_by := BROKEN_OFF.get(reply.finish or "")) is not None:
             if not reply.text.strip() or answer_in(reply.text) is not None:
                 return replace(reply, calls=())
-            cut = ToolCall("", "", None, "the reply was cut by the length limit", reply.text)
+            cut = ToolCall("", "", None, f"the reply was cut by {cut_by}", reply.text)
             return replace(reply, calls=(cut,)) if offered else replace(reply, text="", calls=())
         match (self.read or self.parse)(reply.text, offered):
             case Final(text):
@@ -235,13 +242,20 @@ class Speech:
 
     def decode(self, reply: Reply, offered: Offered) -> Reply:
         """The reply with its calls; an answer in plain words as a call without a name that says how it is wanted."""
+        reply = self._spoken(reply)
         if self.loose(reply, offered) is not None:
             return replace(reply, calls=(ToolCall("", "", None, WISHES[self.name], reply.text),))
         return self.codec.decode(reply, self.offered(offered))
 
+    def _spoken(self, reply: Reply) -> Reply:
+        """The reply without what this protocol does not know: in a text protocol its words are all that it says."""
+        if self.name == "native" or not reply.calls:
+            return reply
+        return replace(reply, calls=(), finish="stop" if reply.finish == "tool_calls" else reply.finish)
+
     def loose(self, reply: Reply, offered: Offered) -> str | None:
         """The answer of a reply that has not the form of its protocol; None when it has, or attempts an action."""
-        codec = self.codec
+        codec, reply = self.codec, self._spoken(reply)
         whole = reply.finish in {"stop", "unknown", None} and reply.error is None and not reply.refusal
         if not whole or not offered or not isinstance(codec, Text):
             return None

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tui_agent.core.endings import BROKEN_OFF
 from tui_agent.core.reply import parse_arguments, refuses_tools, strict_json
 from tui_agent.core.types import Json, Reply, Spoken, ToolCall, ToolSpec
 from tui_agent.protocols import json_object, verbs
@@ -117,7 +118,7 @@ class StepDown:
         """
         if self.protocol == "native" and refuses_tools(reply.error):
             return StepDown("json", reason="the server takes no native tool calls")
-        if reply.error is not None or reply.finish == "length":
+        if reply.error is not None or reply.finish in BROKEN_OFF:
             return self
         if self.protocol == "native" and not reply.calls and calls_of(reply, offered):
             return StepDown("json", reason="the model writes its tool calls as text")
