@@ -13,9 +13,11 @@ from textual.pilot import Pilot
 from tests.fixtures.repository import looks_like_one
 from tests.ui.test_app import idle, send, text_of, until
 from tui_agent.paths import Paths
+from tui_agent.ui.actions import ACTIONS
 from tui_agent.ui.app import AgentApp, Start
 from tui_agent.ui.chips import Draft
 from tui_agent.ui.composer import Composer
+from tui_agent.ui.main import AT_ONCE
 from tui_agent.ui.trust_card import TrustCard
 from tui_agent.workspace.git import branch_of
 
@@ -64,6 +66,21 @@ async def test_what_was_sent_too_early_and_typed_since_are_both_kept(tmp_path: P
         composer.feed_paste("typed")
         await until(lambda: "sent" in composer.text)
         assert composer.text == "sent\ntyped"
+
+
+@pytest.mark.parametrize("command", ["/provider demo", "/undo", "/new", "/model", "/mode edits", "/no-such"])
+async def test_a_command_that_was_sent_too_early_is_kept_like_a_message(tmp_path: Path, command: str) -> None:
+    async with started(tmp_path, script_config(tmp_path)) as (app, pilot):
+        await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
+        app.main.composer.post_message(Composer.Submitted(Draft(command)))
+        await until(lambda: app.main.composer.text == command)
+        for action in ACTIONS:
+            if action.scope == "app" and action.id not in AT_ONCE:
+                app.main.act(action.id)
+        assert isinstance(app.screen, TrustCard)
+        await pilot.press("r")
+        await until(lambda: app.main.conversation is not None)
+        assert app.main.composer.text == command
 
 
 async def test_ctrl_q_leaves_the_trust_question_at_once(tmp_path: Path) -> None:

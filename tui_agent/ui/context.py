@@ -218,7 +218,7 @@ class ContextScreen(Modal[str | None]):
 
 def lines_of(text: str) -> list[Line]:
     """Outside text as ready lines."""
-    return [Line(shown_pieces(sanitise(line, "title"))) for line in text.split("\n")]
+    return [Line(shown_pieces(sanitise(line, "text"))) for line in text.split("\n")]
 
 
 def history_lines(events: list[ev.Durable | ev.Unknown]) -> list[Line]:

@@ -43,6 +43,8 @@ from tui_agent.ui.twice import AGAIN_SECONDS, Twice
 
 Handler = Callable[[str], None]
 """Carries out an action; the argument is what stood behind a slash command."""
+AT_ONCE = frozenset({"app.quit", "app.suspend", "ui.interrupt", "ui.mouse", "ui.redraw"})
+"""What can be done from the first moment on."""
 
 
 def bindings() -> list[BindingType]:
@@ -297,8 +299,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.act(action_id)
 
     def act(self, action_id: str, argument: str = "") -> None:
-        """Carry out an action of the table."""
-        self.handlers[action_id](argument)
+        """Carry out an action of the table; before there is a session few of them mean anything."""
+        if self.conversation is not None or action_id in AT_ONCE:
+            self.handlers[action_id](argument)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The keys of a card count while that is what the person looks at."""

@@ -10,6 +10,7 @@ from tui_agent.ui.calling import call
 
 if TYPE_CHECKING:
     from tui_agent.ui.composer import Composer
+    from tui_agent.ui.conversation import Conversation
     from tui_agent.ui.main import MainScreen
 
 
@@ -22,36 +23,36 @@ class Sending:
         """What the word "yes", if it is sent next, confirms."""
 
     def take(self, sent: Composer.Submitted) -> None:
-        """A text was sent; the composer is empty already."""
+        """A text was sent; the composer is empty already. Before there is a session all of it comes back."""
+        if self._screen.conversation is None:
+            self.put_back(sent.text)
+            return
         confirmed, self.confirmed = self.confirmed, None
         text = sent.text.strip()
         if confirmed is not None and text.lower() == "yes":
             confirmed()
         elif word := command(text):
-            self._command(sent, word, text[len(word) :].strip())
+            self._command(self._screen.conversation, sent, word, text[len(word) :].strip())
         else:
-            self._message(sent)
+            self._message(self._screen.conversation, sent)
 
-    def _command(self, sent: Composer.Submitted, word: str, argument: str) -> None:
+    def _command(self, talk: Conversation, sent: Composer.Submitted, word: str, argument: str) -> None:
         """An action of the table, else a skill or a command of the person's own."""
         screen, action = self._screen, BY_SLASH.get(word.lower())
         if action is not None:
             screen.desk.sent(sent.draft)
             screen.act(action.id, argument)
-        elif screen.conversation is not None and call(screen.conversation, word, argument):
+        elif call(talk, word, argument):
             screen.desk.sent(sent.draft)
             screen.refresh_state()
         else:
             self.put_back(sent.text)
             screen.notify(f"There is no command {word}. {screen.keys.say('{ui.palette} lists them.')}", markup=False)
 
-    def _message(self, sent: Composer.Submitted) -> None:
+    def _message(self, talk: Conversation, sent: Composer.Submitted) -> None:
         screen = self._screen
-        if screen.conversation is None:
-            self.put_back(sent.text)
-            return
         screen.transcript.to_end()
-        (screen.conversation.steer if sent.soon else screen.conversation.send)(sent.text)
+        (talk.steer if sent.soon else talk.send)(sent.text)
         screen.desk.sent(sent.draft)
         screen.refresh_state()
 
