@@ -21,8 +21,10 @@ from tests.providers.conftest import (
     text_of,
 )
 from tui_agent.core.profile import Timeouts
+from tui_agent.core.types import ReasoningDelta, TextDelta
 from tui_agent.providers import errors, http, openai_chat, silence
 from tui_agent.providers.wire import WireFault
+from tui_agent.sessions import LARGEST
 
 
 @pytest.mark.parametrize(
@@ -117,6 +119,28 @@ async def test_endless_bodies_are_cut(loopback: Any, monkeypatch: Any, piece: by
     assert "longer than" in error.message
 
 
+@pytest.mark.parametrize("member", ["content", "reasoning_content"])
+async def test_a_flood_of_text_ends_long_before_it_makes_a_session_that_cannot_be_opened(
+    loopback: Any, monkeypatch: pytest.MonkeyPatch, member: str
+) -> None:
+    piece = chunk({member: "y" * 5000})
+
+    async def script(peer: Peer) -> None:
+        await peer.head()
+        while True:
+            await peer.send(piece)
+
+    assert 4 * http.MAX_SAID < LARGEST, "it is in the log twice, as checkpoints and whole"
+    monkeypatch.setattr(http, "MAX_SAID", 1 << 20)
+    server = await loopback(script)
+    deltas = await run(profile(server.url))
+    error = error_of(deltas)
+    assert (error.kind, error.retryable, error.begun) == ("protocol", False, True)
+    assert "longer than 1 million characters" in error.message
+    said = sum(len(delta.text) for delta in deltas if isinstance(delta, TextDelta | ReasoningDelta))
+    assert said >= 1 << 20, "what came is kept"
+
+
 async def test_a_huge_error_body_is_not_read_to_its_end(loopback: Any) -> None:
     async def script(peer: Peer) -> None:
         await peer.head(502, "content-type: text/html\r\n")
@@ -126,7 +150,7 @@ async def test_a_huge_error_body_is_not_read_to_its_end(loopback: Any) -> None:
 
     server = await loopback(script)
     error = error_of(await run(profile(server.url, options={"retries": 0})))
-    assert "502 Bad [31m Gateway" in error.message
+    assert "502 Bad Gateway" in error.message
     assert len(error.message) <= errors.MAX_MESSAGE
 
 

@@ -19,7 +19,7 @@ from urllib.parse import urljoin
 
 from tui_agent.core.address import origin, shown
 from tui_agent.core.profile import ANSWER_LENGTHS, Profile
-from tui_agent.core.types import Delta, ProviderError, ReplyEnd, Request, RetryTick
+from tui_agent.core.types import Delta, ProviderError, ReasoningDelta, ReplyEnd, Request, RetryTick, TextDelta
 from tui_agent.providers import errors, vendors
 from tui_agent.providers.connection import Call, client, load_httpx, prepare, told, transport_error, unpacked
 from tui_agent.providers.effort import with_effort
@@ -31,6 +31,9 @@ from tui_agent.providers.wire import Decoder, Wire, WireFault, protocol_fault
 
 MAX_RESPONSE = 64 * 1024 * 1024
 """Bytes of one response body, decoded."""
+MAX_SAID = 8 * 1024 * 1024
+"""Characters of text and reasoning of one reply. The frames of a stream are longer than what they hold, so that no real reply
+comes near; a flood of it would make a session that cannot be opened again."""
 MAX_TRIES = 6
 MAX_WAIT = 60.0
 """Seconds before one retry, whatever the server asks for."""
@@ -167,7 +170,7 @@ async def _attempt(call: Call, body: Mapping[str, Any], decoder: Decoder) -> Asy
 
 async def _body(chunks: Any, decoder: Decoder, limits: Limits) -> AsyncGenerator[list[Delta]]:
     """Decode a body as it comes, until the decoder needs no more of it."""
-    size = 0
+    size = said = 0
     async with aclosing(chunks):
         with closing(limits):
             while not decoder.done and (data := await limits.read(chunks, decoder)) is not None:
@@ -178,6 +181,11 @@ async def _body(chunks: Any, decoder: Decoder, limits: Limits) -> AsyncGenerator
                 if out:
                     limits.progressed()
                     yield out
+                    said += sum(len(delta.text) for delta in out if isinstance(delta, TextDelta | ReasoningDelta))
+                    if said > MAX_SAID:
+                        raise protocol_fault(
+                            f"the answer is longer than {MAX_SAID >> 20} million characters", retryable=False
+                        )
         if decoder.done:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN):
