@@ -155,3 +155,18 @@ def test_any_place_in_any_text_can_be_marked(text: str, line: int, column: int) 
     shown = marked(text, Place(line, column)).splitlines()
     assert len(shown) <= 2 or line <= len(text.splitlines())
     assert all(len(part) <= 300 for part in shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "shown"),
+    [
+        ('[profiles.p]\napi_key = "hunter2"  # mine', 2, "    api_key = *********  * ****\n    ^"),
+        ("[a.headers]\nx = 'hunter2'", 2, "    x = *********\n    ^"),
+        ("[a.env]\nx = [\n'hunter2'", 3, "    *********\n    ^"),
+        ('proxy = "http://me:hunter2@host"', 1, "    proxy = ************************\n    ^"),
+        ('[keys]\n"ui.palette" = "f2"', 2, '    "ui.palette" = "f2"\n    ^'),
+        ('model = "gpt"', 1, '    model = "gpt"\n    ^'),
+    ],
+)
+def test_the_line_of_a_fault_is_shown_without_what_may_be_secret(text: str, line: int, shown: str) -> None:
+    assert marked(text, Place(line, 1)) == shown

@@ -5,6 +5,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from tui_agent.core.address import SECRET_NAME
+from tui_agent.core.secrets import like_keys
+
+HOLDS_SECRETS = frozenset({"headers", "env"})
+"""Tables whose values may be secret, whatever their names are."""
+
 
 class Place(NamedTuple):
     """A line and a column of a text, both from 1; characters, not cells."""
@@ -72,7 +78,18 @@ def marked(text: str, place: Place) -> str:
     lines = text.splitlines()
     if place.line > len(lines):
         return ""
-    line = lines[place.line - 1].replace("\t", " ")
+    line = _hushed(lines[: place.line]).replace("\t", " ")
     start = max(0, place.column - 60)
     shown = line[start : start + 100]
     return f"    {shown}\n    {' ' * (place.column - 1 - start)}^"
+
+
+def _hushed(lines: list[str]) -> str:
+    """The last of these lines, with stars in the place of a value that may be secret: a key, a header, a password."""
+    line = lines[-1]
+    table = next((found[1] for above in reversed(lines) if (found := _HEADER.match(above))), "")
+    named = SECRET_NAME.search(line) or any(re.search(rf"\b{name}\b", f"{table} {line}") for name in HOLDS_SECRETS)
+    if not (named or like_keys(line) != line or re.search("://[^/]*@", line)):
+        return line
+    start = line.find("=") + 1
+    return line[:start] + re.sub(r"\S", "*", line[start:])

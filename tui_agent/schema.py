@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, Union
 
-from tui_agent.core.address import is_server, shown
+from tui_agent.core.address import HIDDEN, SECRET_NAME, is_server, shown
 from tui_agent.core.endings import FEWEST_IDENTICAL
-from tui_agent.places import Place, place_of
+from tui_agent.core.secrets import like_keys
+from tui_agent.places import HOLDS_SECRETS, Place, place_of
 
 Table: TypeAlias = Mapping[str, "Kind"]
 
@@ -227,14 +228,19 @@ def _check(value: Any, kind: Kind, key: tuple[str, ...]) -> Iterator[_Found]:
         if not kind.test(value):
             hint = did_you_mean(value, kind.choices) if isinstance(value, str) else ""
             safe = shown(value) if kind is ADDRESS and isinstance(value, str) else value
-            yield key, f"must be {kind.what}, not {safe!r}{hint}", "error"
+            yield key, f"must be {kind.what}, not {_said(safe, key)}{hint}", "error"
     elif not isinstance(value, Mapping):
-        yield key, f"must be a table, not {value!r}", "error"
+        yield key, f"must be a table, not {_said(value, key)}", "error"
     elif isinstance(kind, Each):
         for name, inner in value.items():
             yield from _check(inner, kind.kind, (*key, name))
     else:
         yield from _walk(value, kind, key)
+
+
+def _said(value: Any, key: tuple[str, ...]) -> str:
+    """A wrong value, without what may be secret: people write a key where its name belongs."""
+    return HIDDEN if SECRET_NAME.search(key[-1]) or not HOLDS_SECRETS.isdisjoint(key) else like_keys(repr(value))
 
 
 def all_keys(table: Table = SCHEMA, at: str = "") -> Iterator[str]:

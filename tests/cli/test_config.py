@@ -140,6 +140,30 @@ args = ["--api-key", "{CANARY}", "-v", "X_TOKEN={CANARY}", "https://me:{CANARY}@
     assert shell.run("config", "show", "--cwd", "/no/such/folder").code == 5
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[profiles.p]\napi_key = "{}"\nmodel = 3',
+        '[profiles.p]\napi_key_env = "{} "',
+        '[profiles.p]\napi_key_cmd = "{}"',
+        '[profiles.p]\nheaders = {{ x = "{}", y = 3 }}',
+        '[profiles.p]\nheaders = "{}"',
+        '[profiles.p.headers]\nx = ["{}"]',
+        '[profiles.p]\nmodle = "{}"\nmodel = "{}',
+        '[profiles.p]\napi_key = "{}',
+        "[profiles.p]\napi_key = {}",
+        '[mcp_servers.s.env]\nX = {{ a = "{}" }}',
+        '[network]\nproxy = "http://me:{}@host\n',
+    ],
+)
+def test_a_key_where_its_name_belongs_is_not_printed(shell: Shell, text: str) -> None:
+    shell.configure(text.format(*[CANARY] * 2))
+    for words in (("config", "check"), ("doctor", "--offline"), ("-p", "hi")):
+        done = shell.run(*words)
+        assert CANARY not in done.out + done.err, words
+        assert "config.toml:" in done.out + done.err
+
+
 def test_show_has_what_counts_when_nobody_says_anything(shell: Shell) -> None:
     shown = shell.run("config", "show").out
     for line in ("context.compact = true", 'web.search = "off"', 'web.intents = "auto"', 'ui.esc_stops = "double"'):
