@@ -79,7 +79,7 @@ def test_what_somebody_else_changed_since_is_shown_as_it_is_and_said(bench):
     (bench.root / "a.txt").write_text("1\nmine\n")
     (entry,) = bench.changed()
     assert entry.now == b"1\nmine\n"
-    assert "somebody else" in entry.words
+    assert "outside of this session" in entry.words
 
 
 @pytest.mark.parametrize("hunks", [{1}, {2}, {3}, {1, 3}, {1, 2, 3}])
@@ -458,7 +458,7 @@ def test_a_note_on_a_line_that_is_gone_is_outdated(now, expected):
 def test_a_command_that_renames_or_changes_permission_bits_is_shown_as_what_it_did(bench):
     (bench.root / "old.py").write_text("print(1)\n")
     for name in ("script.sh", "known.sh"):
-        (bench.root / name).write_text("#!/bin/sh\n")
+        (bench.root / name).write_text(f"#!/bin/sh\necho {name}\n")
         (bench.root / name).chmod(0o644)
     bench.say("one")
     bench.call("read_file", path="known.sh")
@@ -466,6 +466,7 @@ def test_a_command_that_renames_or_changes_permission_bits_is_shown_as_what_it_d
     bench.call("run_command", argv=["sh", "-c", "mv old.py new.py; chmod +x script.sh known.sh; cp new.py again.py"])
     words = {entry.path: (entry.mark, entry.words) for entry in bench.changed()}
     assert words["script.sh"] == words["known.sh"] == ("M", "mode 644 → 755")
+    assert all(entry.known for entry in bench.changed())
     assert words["old.py"] == ("D", "renamed to new.py")
     assert words["new.py"] == ("A", "")
     (bench.root / "script.sh").chmod(0o644)

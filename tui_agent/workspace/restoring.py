@@ -105,7 +105,10 @@ class Restoring:
             found = self.writing.disk.content(self.writing.disk.anchor.resolve(step.path))
         except (OSError, ToolError):
             found = None
-        return found[0] if found else None, None if step.target is None else self.writing.memory.blobs.get(step.target)
+        now = found[0] if found else None
+        if step.target == step.now:  # only its permissions are others
+            return now, now
+        return now, None if step.target is None else self.writing.memory.blobs.get(step.target)
 
     def _hash(self, path: str) -> str | None:
         info = self._lstat(path)
