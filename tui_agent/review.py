@@ -127,7 +127,9 @@ async def _entry(
             if known and head.get(step.path) == now
             else Entry(step.path, head.get(step.path), now, False, words, known)
         )
-    words = {"changed": "changed since, outside of this session, too", "unsure": "perhaps not by a command"}.get(step.state, "")
+    words = {"changed": "changed since, outside of this session, too", "unsure": "perhaps not by a command"}.get(
+        step.state, ""
+    )
     known = step.possible and (before is not None or step.target is None)
     words = "; ".join(filter(None, (await _bits(session, step), words if known else step.words)))
     return Entry(step.path, before, now, words=words, known=known, stood=before is None and stood)

@@ -30,6 +30,7 @@ async def _review(app: AgentApp, pilot: Pilot[int]) -> None:
     await edited(app, pilot)
     await pilot.press("f4")
     await until(lambda: isinstance(app.screen, Review) and app.screen.view is not None and app.screen.view.complete)
+    await until(lambda: isinstance(app.screen, Review) and not app.screen.sums.more)
     await coloured(app)
 
 

@@ -28,30 +28,42 @@ def composed(t: Terminal) -> str:
     return "\n".join(line.removeprefix("› ").strip() for line in lines[start:-2])
 
 
-def test_typing_ahead_never_approves(home: Home) -> None:
-    home.script(writes("one.txt"), say("done"))
-    with Terminal(home) as t:
-        t.ready().send("go")
-        t.wait_for("› go")
-        t.send(ENTER)
-        start = time.monotonic()
-        shown = None
-        typed = 0
-        while shown is None or time.monotonic() < shown + 2.0:
-            t.send("y")
-            typed += 1
-            t.pump(0.04)
-            if shown is None and "Create this file?" in t.text:
-                shown = time.monotonic()
-            assert time.monotonic() < start + 20
-        t.wait_for("Create this file?", "y" * typed)
-        assert not exists(home, "one.txt")
-        assert "answered" not in kinds(home.log())
-        t.armed()
-        assert composed(t) == "y" * typed, "what was typed is in the composer"
+def typed_ahead(t: Terminal) -> tuple[int, float]:
+    """Type until the question has been there for two seconds: how many keys, and the longest pause between two."""
+    start = last = time.monotonic()
+    shown, typed, pause = None, 0, 0.0
+    while shown is None or time.monotonic() < shown + 2.0:
         t.send("y")
-        t.until(lambda: exists(home, "one.txt"), "not applied")
-        t.wait_for("done", "y" * typed)
+        now = time.monotonic()
+        typed, pause, last = typed + 1, max(pause, now - last), now
+        t.pump(0.04)
+        if shown is None and "Create this file?" in t.text:
+            shown = time.monotonic()
+        assert time.monotonic() < start + 60
+    return typed, max(pause, time.monotonic() - last)
+
+
+def test_typing_ahead_never_approves(tmp_path: Path) -> None:
+    for attempt in range(10):
+        home = Home(tmp_path / str(attempt)).make()
+        home.script(writes("one.txt"), say("done"))
+        with Terminal(home) as t:
+            t.ready().send("go")
+            t.wait_for("› go")
+            t.send(ENTER)
+            typed, pause = typed_ahead(t)
+            if pause > ARMING / 2:
+                continue  # this machine was too busy to type: after such a pause a letter may well be an answer
+            t.wait_for("Create this file?", "y" * typed)
+            assert not exists(home, "one.txt")
+            assert "answered" not in kinds(home.log())
+            t.armed()
+            assert composed(t) == "y" * typed, "what was typed is in the composer"
+            t.send("y")
+            t.until(lambda home=home: exists(home, "one.txt"), "not applied")
+            t.wait_for("done", "y" * typed)
+            return
+    pytest.fail("this machine never let keys follow one another closely")
 
 
 def test_a_paste_never_approves(home: Home) -> None:

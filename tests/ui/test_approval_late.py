@@ -34,6 +34,18 @@ async def test_keys_typed_ahead_go_to_the_composer_until_half_a_second_of_silenc
         assert await d.answer() == (Decision("1", "yes"),)
 
 
+@pytest.mark.parametrize("late", [0.11, 5.0])
+async def test_a_key_counts_from_when_it_was_pressed_not_from_when_a_busy_app_hears_of_it(late):
+    async with dialog(edit()) as d:  # painted 0.6 seconds ago
+        event = events.Key("y", "y")
+        event.time -= late
+        d.screen.post_message(event)
+        await d.pilot.pause()
+        await d.later(0.1)
+        assert d.open
+        assert d.fed == ["y"]
+
+
 async def test_it_says_wait_while_it_is_deaf():
     async with dialog(edit(), armed=False) as d:
         assert "wait…" in d.text

@@ -53,14 +53,27 @@ class Arming:
             return None
         return self._since + self.quiet - now
 
-    def press(self, key: str, now: float, *, answer: bool = False, command: bool = False, text: bool = False) -> Route:
-        """Route one key: `answer` for a letter that decides, `command` for other bound keys, `text` if it writes or erases."""
+    def press(
+        self,
+        key: str,
+        now: float,
+        *,
+        late: float = 0.0,
+        answer: bool = False,
+        command: bool = False,
+        text: bool = False,
+    ) -> Route:
+        """Route one key: `answer` for a letter that decides, `command` for other bound keys, `text` if it writes or erases.
+
+        It was pressed `late` seconds ago: a busy app hears of a key when the silence before it would seem long enough.
+        """
+        pressed = now - late
         if self._held is not None:
             same = key == self._held
-            self.disturb(now)
+            self.disturb(pressed)
             return "settle" if same else "burst"
-        if not self.armed(now):
-            self.disturb(now)
+        if not self.armed(pressed):
+            self.disturb(pressed)
             return "draft"
         if answer:
             self._held, self._held_at = key, now
@@ -68,7 +81,7 @@ class Arming:
         if command:
             return "act"
         if text:
-            self.disturb(now)
+            self.disturb(pressed)
             return "draft"
         return "drop"
 

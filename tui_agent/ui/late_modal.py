@@ -168,6 +168,7 @@ class LateModal(Modal[Result], Generic[Result]):
         route = self.arming.press(
             event.key,
             self.now,
+            late=max(0.0, monotonic() - event.time),
             answer=self.answers(key),
             command=self.takes(key),
             text=event.is_printable or event.key in ERASES,  # what went to the text can be taken back there
