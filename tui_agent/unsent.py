@@ -19,16 +19,20 @@ from tui_agent.core.disk import replaced
 class Unsent:
     """The draft, and the messages that wait for a turn to end.
 
-    `edits`: pairs of an earlier message that was recalled, and what it was changed to.
+    `edits`: pairs of an earlier message that was recalled, and what it was changed to. `folds`: where in the draft the
+    pastes begin and end that are folded there.
     """
 
     draft: str = ""
     queue: tuple[str, ...] = ()
     edits: tuple[tuple[str, ...], ...] = ()
+    folds: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if any(len(edit) != 2 for edit in self.edits):
             raise ValueError("edits: expected pairs")
+        if any(len(fold) != 2 for fold in self.folds):
+            raise ValueError("folds: expected pairs")
 
     def __bool__(self) -> bool:
         return bool(self.draft or self.queue or self.edits)
@@ -41,13 +45,13 @@ class Unsent:
                 queue.remove(text)
             elif text == draft:
                 draft = ""
-        return Unsent(draft, tuple(queue), tuple(edit for edit in self.edits if edit[1] not in said))
+        edits = tuple(edit for edit in self.edits if edit[1] not in said)
+        return Unsent(draft, tuple(queue), edits, self.folds if draft else ())
 
     def masked(self, hide: Callable[[str], str]) -> Unsent:
         """The same with each text as `hide` makes it."""
-        return Unsent(
-            hide(self.draft), tuple(map(hide, self.queue)), tuple(tuple(map(hide, edit)) for edit in self.edits)
-        )
+        draft, edits = hide(self.draft), tuple(tuple(map(hide, edit)) for edit in self.edits)
+        return Unsent(draft, tuple(map(hide, self.queue)), edits, self.folds if draft == self.draft else ())
 
 
 def read(file: Path, events: Sequence[ev.Durable | ev.Unknown]) -> Unsent:
@@ -88,4 +92,5 @@ def write(file: Path, unsent: Unsent, events: int) -> None:
         file.unlink(missing_ok=True)
         return
     record = {"v": 1, "draft": unsent.draft, "queue": unsent.queue, "events": events}
-    replaced(file, json.dumps(record | ({"edits": unsent.edits} if unsent.edits else {})))
+    more = {"edits": unsent.edits, "folds": unsent.folds}
+    replaced(file, json.dumps(record | {name: value for name, value in more.items() if value}))

@@ -17,6 +17,7 @@ from tui_agent.core.profile import ModelInfo
 from tui_agent.providers.scripted import scripted
 from tui_agent.ui import switching
 from tui_agent.ui.app import AgentApp
+from tui_agent.ui.chips import Draft
 from tui_agent.ui.completion import Choice, Place
 from tui_agent.ui.palette import Palette
 
@@ -306,7 +307,7 @@ async def test_up_keeps_the_draft_and_sending_an_old_one_brings_it_back(tmp_path
         await pilot.press("up")
         await pilot.pause()
         assert app.main.composer.text == "old"
-        assert app.main.desk.unsent == ("half a thought", ()), "and that is what is kept on the disk"
+        assert app.main.desk.unsent == (Draft("half a thought"), ()), "and that is what is kept on the disk"
         await pilot.press("down")
         await pilot.pause()
         assert app.main.composer.text == "half a thought"

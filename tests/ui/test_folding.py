@@ -141,6 +141,16 @@ async def test_no_sequence_of_keys_cuts_a_chip(seed):
             assert composer._pastes.chip_around(composer.document[row], column) is None, name
 
 
+@given(st.lists(st.tuples(st.sampled_from(["", LOG, "x" * 3_000]), st.text("ab \n[]1:", max_size=8)), max_size=4))
+def test_what_was_folded_is_folded_in_another_life(parts):
+    before, after = Pastes(), Pastes()
+    draft = before.draft("".join(before.fold(long) + short for long, short in parts))
+    again = after.draft(after.fold_at(draft.full, draft.folds))
+    assert again.full == draft.full
+    assert again.folds == draft.folds
+    assert after.draft(after.fold_at(draft.full[1:], draft.folds)).full == draft.full[1:], "whatever stands there now"
+
+
 async def test_a_paste_that_reads_like_a_chip_is_sent_as_it_is():
     async with desk() as (_, _pilot, composer):
         composer.feed_paste(LOG)

@@ -120,6 +120,23 @@ async def test_messages_that_wait_are_kept_and_come_back_with_the_draft(tmp_path
         assert "queued 2" in text_of(app)
 
 
+async def test_a_folded_paste_is_folded_again_beside_what_was_typed_around_it(tmp_path: Path) -> None:
+    log = "".join(f"line {number}\n" for number in range(312))
+    async with opened(tmp_path, answers("one")) as (app, pilot):
+        app.main.composer.load("why this ")
+        app.main.composer.feed_paste(log)
+        await pilot.press(*" then")
+        await until(lambda: app.session.place.unsent().draft == f"why this {log} then")
+        unsent = app.session.place.unsent()
+    folder = at_work(tmp_path, *turn("one"), ev.UserSaid("no answer to this"))
+    place = Place(folder)
+    place.keep(unsent)
+    place.close()
+    async with opened(tmp_path, answers("one"), folder) as (app, _):
+        assert app.main.composer.text == f"no answer to this\nwhy this {log} then"
+        assert app.main.composer.draft.text == "no answer to this\nwhy this [paste 1: 312 lines, 2 kB] then"
+
+
 @pytest.mark.parametrize("draft", ["", "more"])
 async def test_a_message_that_got_no_word_before_the_kill_is_in_the_composer_again(tmp_path: Path, draft: str) -> None:
     folder = at_work(tmp_path, *turn("one"), ev.UserSaid("my long message"))

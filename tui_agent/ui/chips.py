@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tui_agent.ui.editing import clean
@@ -32,6 +32,17 @@ class Draft:
         """The text as it is sent."""
         return _CHIP.sub(lambda chip: self.pastes.get(chip[0], chip[0]), self.text) if self.pastes else self.text
 
+    @property
+    def folds(self) -> tuple[tuple[int, int], ...]:
+        """Where in the text as it is sent each paste begins and ends."""
+        found, longer = [], 0
+        for chip in _CHIP.finditer(self.text) if self.pastes else ():
+            if (paste := self.pastes.get(chip[0])) is not None:
+                start = chip.start() + longer
+                found.append((start, start + len(paste)))
+                longer += len(paste) - len(chip[0])
+        return tuple(found)
+
 
 class Pastes:
     """Long texts that stand in the draft as short chips such as `[paste 1: 312 lines, 18 kB]`.
@@ -58,6 +69,15 @@ class Pastes:
             if found:
                 return self.refold(before, line) + chip + self.refold(after, line)
         return self._chip_for(text) if _hard_to_edit(text, line) else text
+
+    def fold_at(self, text: str, folds: Iterable[tuple[int, ...]]) -> str:
+        """Fold the parts of a text that were folded in another program's life, as `Draft.folds` told them."""
+        parts, at = [], 0
+        for start, end in folds:
+            if at <= start < end <= len(text):
+                parts += [self.refold(clean(text[at:start])), self._chip_for(clean(text[start:end]))]
+                at = end
+        return "".join((*parts, self.refold(clean(text[at:]))))
 
     def adopt(self, draft: Draft) -> str:
         """Return the text of a draft whose chips may come from another program's life, each with a number of its own."""

@@ -72,7 +72,7 @@ class Desk(Vertical):
     # ------------------------------------------------------------------ history
 
     @property
-    def unsent(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+    def unsent(self) -> tuple[Draft, tuple[tuple[str, str], ...]]:
         """What the person would miss: the draft, also while an older message stands in its place, and what was changed."""
         return self.history.unsent(self.composer.draft)
 

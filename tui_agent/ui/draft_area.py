@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from textual.widgets import TextArea
@@ -35,9 +35,9 @@ class DraftArea(TextArea, inherit_bindings=False):
     def text(self, value: str) -> None:
         self.load(value)
 
-    def load(self, text: str) -> None:
-        """Replace the draft by `text`, the cursor at its end."""
-        self._show(self._pastes.refold(clean(text)))
+    def load(self, text: str, folds: Iterable[tuple[int, ...]] = ()) -> None:
+        """Replace the draft by `text`, the cursor at its end; `folds` are the parts of it that are folded pastes."""
+        self._show(self._pastes.fold_at(text, folds))
 
     @property
     def draft(self) -> Draft:

@@ -49,6 +49,6 @@ class Drafts:
         if (conversation := self._screen.conversation) is not None:
             self._last = time.monotonic()
             draft, edits = self._screen.desk.unsent
-            draft = "\n\n".join(filter(None, (draft, *self._beside.values())))
-            conversation.session.place.keep(Unsent(draft, tuple(conversation.waiting), edits))
+            text = "\n\n".join(filter(None, (draft.full, *self._beside.values())))
+            conversation.session.place.keep(Unsent(text, tuple(conversation.waiting), edits, draft.folds))
             self._screen.refresh_footer()  # it says what sending this would take

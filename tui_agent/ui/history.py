@@ -39,13 +39,13 @@ class History:
         self._waiting = Draft()
         self._changed: dict[str, Draft] = {}
 
-    def unsent(self, now: Draft) -> tuple[str, tuple[tuple[str, str], ...]]:
+    def unsent(self, now: Draft) -> tuple[Draft, tuple[tuple[str, str], ...]]:
         """What would be missed, with `now` in the composer: the draft, and each entry that was changed with its change."""
-        draft, edits = now.full, {entry: changed.full for entry, changed in self._changed.items()}
+        draft, edits = now, {entry: changed.full for entry, changed in self._changed.items()}
         if self._at < len(self.entries):
             edits.pop(entry := self.entries[self._at].full, None)
             if self._waiting.text:
-                draft, edits[entry] = self._waiting.full, now.full
+                draft, edits[entry] = self._waiting, now.full
         return draft, tuple((entry, changed) for entry, changed in edits.items() if changed not in {"", entry})
 
     def restore(self, edits: Iterable[tuple[str, ...]]) -> None:

@@ -141,7 +141,9 @@ class Shelf:
             app.switching.answer_with(profile, model)
         app.talk.queue[:] = unsent.queue
         app.main.desk.history.restore(unsent.edits)
-        app.main.composer.load("\n".join(filter(None, (cut, unsent.draft))))
+        before_it = f"{cut}\n" if cut and unsent.draft else cut or ""
+        folds = [(len(before_it) + start, len(before_it) + end) for start, end in unsent.folds]
+        app.main.composer.load(before_it + unsent.draft, folds)
         app.main.refresh_state()
         app.main.composer.focus()
 
