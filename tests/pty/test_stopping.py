@@ -147,3 +147,21 @@ def test_suspending_gives_the_terminal_back_and_fg_draws_again(home: Home) -> No
         t.ready().send(CTRL_D)
         assert t.ended() == 0
         t.assert_given_back()
+
+
+def test_the_shell_can_be_had_while_a_question_waits(home: Home) -> None:
+    """What is typed there answers nothing, and the question is there again afterwards."""
+    home.script(say("I write.", call("write_file", path="a.txt", content="a\n")), say("done"))
+    with Terminal(home) as t:
+        t.ready().task()
+        t.armed()
+        t.send(CTRL_Z)
+        t.until(lambda: state(t) == "T", "not stopped")
+        assert t.left_on() == set()
+        t.clear()
+        t.process.send_signal(signal.SIGCONT)
+        t.wait_for("y apply")
+        assert not (home.project / "a.txt").exists()
+        t.armed().send("y")
+        t.wait_for("done")
+        assert (home.project / "a.txt").read_text() == "a\n"

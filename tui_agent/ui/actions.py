@@ -50,7 +50,8 @@ class Action:
 
     `keys` are Textual key names, tried before the focused widget when `priority` is set; `leader` is the
     key behind Ctrl+X; `slash` the command in the composer, `also` its other names, `takes` the kind of its argument
-    ("text": anything, without which it means nothing); `hint` the word in the footer.
+    ("text": anything, without which it means nothing); `hint` the word in the footer; `over`: its keys count over
+    questions, lists and fields, too.
     Actions of another scope than "app" are carried out by the widget they belong to and stand here for the help.
     """
 
@@ -65,6 +66,7 @@ class Action:
     priority: bool = False
     listed: bool = True
     takes: str = ""
+    over: bool = False
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -142,9 +144,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("servers.list", "MCP servers: tools, faults, off and on", slash="/mcp"),
     Action("project.init", "Write AGENTS.md for this folder", slash="/init"),
     Action("ui.mouse", "The mouse: for the screen, or for the terminal", ("f8",), slash="/mouse", priority=True),
-    Action("ui.redraw", "Draw the screen anew", ("ctrl+l",), slash="/redraw", priority=True),
+    Action("ui.redraw", "Draw the screen anew", ("ctrl+l",), slash="/redraw", priority=True, over=True),
     Action("app.doctor", "What may stand in the way here", slash="/doctor"),
-    Action("app.suspend", "Suspend to the shell", ("ctrl+z",), slash="/suspend", priority=True),
+    Action("app.suspend", "Suspend to the shell", ("ctrl+z",), slash="/suspend", priority=True, over=True),
     Action("app.quit", "Quit", ("ctrl+q", "ctrl+d"), "q", "/quit"),
     Action("failure.details", "All that is known of the newest failure", slash="/failure", listed=False),
     Action("transcript.up", "The entry above", ("up", "k"), scope="transcript"),

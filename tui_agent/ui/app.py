@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from rich.console import RenderableType
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.filter import LineFilter
 from textual.worker import WorkerFailed
 
@@ -120,7 +120,9 @@ class AgentApp(CaretApp, inherit_bindings=False):
     """The full-screen agent."""
 
     CSS_PATH: ClassVar = [own_file(f"styles/{name}") for name in STYLES]
-    BINDINGS: ClassVar[list[BindingType]] = []
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(",".join(a.keys), f"over('{a.id}')", a.title, priority=True, id=a.id) for a in ACTIONS if a.over
+    ]
     ENABLE_COMMAND_PALETTE = False
     TITLE = "tui-agent"
 
@@ -280,6 +282,10 @@ class AgentApp(CaretApp, inherit_bindings=False):
         """Say something for a while; what stands there already is not said a second time."""
         if all(shown.message != message for shown in self._notifications):
             super().notify(message, **options)
+
+    def action_over(self, action_id: str) -> None:
+        """A key of the table that counts whatever lies over the main screen."""
+        self.main.act(action_id)
 
     def redraw(self, _: str) -> None:
         """Draw every cell anew, on a terminal that has all its modes again."""

@@ -251,7 +251,8 @@ def _clashes(wanted: Mapping[str, Action]) -> Iterator[Told]:
         for other in table:
             if other.id == action.id:
                 continue
-            if other.scope in MEETS[action.scope] and (both := moved & set(other.keys)):
+            meets = other.scope in MEETS[action.scope] or action.over or other.over
+            if meets and (both := moved & set(other.keys)):
                 yield action.id, f"{min(both)} belongs to {other.id} ({other.title})"
             if action.leader and action.leader == other.leader and action.leader != BY_ID[action.id].leader:
                 yield action.id, f"{action.leader} behind the leader belongs to {other.id} ({other.title})"

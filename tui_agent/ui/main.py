@@ -52,7 +52,7 @@ def bindings() -> list[BindingType]:
     return [
         Binding(",".join(action.keys), f"act('{action.id}')", action.title, priority=action.priority, id=action.id)
         for action in ACTIONS
-        if action.scope == "app" and action.keys
+        if action.scope == "app" and action.keys and not action.over
     ]
 
 
