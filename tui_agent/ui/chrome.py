@@ -305,6 +305,8 @@ class Queue(Widget):
     keys = USUAL
     items: reactive[tuple[str, ...]] = reactive((), layout=True)
     soon: reactive[int] = reactive(0)
+    writing: reactive[bool] = reactive(False)
+    """Whether there is a draft, in which Up moves."""
 
     def watch_items(self, items: tuple[str, ...]) -> None:
         """Show the lines only when something waits."""
@@ -316,16 +318,22 @@ class Queue(Widget):
 
     def render(self) -> Text:
         """The messages that come next, and how many wait."""
-        return Text("\n").join(queue_lines(self.items, self.size.width, self.size.height, self.soon, self.keys))
+        width, rows = self.size
+        lines = queue_lines(self.items, width, rows, self.soon, writing=self.writing, own=self.keys)
+        return Text("\n").join(lines)
 
 
-def queue_lines(items: Sequence[str], width: int, rows: int, soon: int = 0, own: Keymap = USUAL) -> list[Text]:
+def queue_lines(
+    items: Sequence[str], width: int, rows: int, soon: int = 0, *, writing: bool = False, own: Keymap = USUAL
+) -> list[Text]:
     """One line a message, the next one first; the first line says how many wait and which keys are for them.
 
-    `soon`: so many of the first are for the turn that runs; `own` are the keys of the person.
+    `soon`: so many of the first are for the turn that runs; `writing`: there is a draft, in which Up moves; `own` are the
+    keys of the person.
     """
-    more = own.say("   {queue.list} send now, delete") if width >= 100 else ""
-    keys = f"Up edit{more}" if width >= 60 else ""
+    edit = "" if writing else "Up edit"
+    more = own.say("{queue.list} send now, edit, delete" if writing else "{queue.list} send now, delete")
+    keys = "   ".join(filter(None, (edit, more if width >= 100 or writing else ""))) if width >= 60 else ""
     first = f" queued {len(items)}  {'in this turn' if soon else 'next'}  "
     lines = []
     for number, item in enumerate(items[:rows], 1):

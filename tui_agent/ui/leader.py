@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -15,19 +16,24 @@ from tui_agent.ui.actions import Action, key_name
 from tui_agent.ui.keymap import Keymap
 from tui_agent.ui.modal import Modal
 
+_MORE = re.compile(r"[:;]")
 SHOW_AFTER = 0.3
 GIVE_UP_AFTER = 3.0
 
 
-def strip_text(keys: Keymap, instead: Mapping[str, Action]) -> Text:
-    """Every leader key with what it does."""
-    text = Text(f" {keys.leader}  ", "bold")
+def strip_text(keys: Keymap, instead: Mapping[str, Action], width: int) -> Text:
+    """Every leader key with what it does, in as few rows as they need; a title says in its first words what that is."""
+    rows, row = [], Text(f" {keys.leader} ", "bold")
     for usual in keys.actions:
-        action = instead.get(usual.leader or "", usual)
         if usual.leader:
-            text.append(key_name(usual.leader), "bold")
-            text.append(f" {action.title.lower()}   ")
-    return text
+            title = _MORE.split(instead.get(usual.leader, usual).title)[0].lower()
+            item = Text.assemble((key_name(usual.leader), "bold"), f" {title}")
+            if row.cell_len + item.cell_len + 3 > width:
+                rows.append(row)
+                row = Text()
+            row.append("  " if row else " ")
+            row.append_text(item)
+    return Text("\n").join([*rows, row])
 
 
 class Leader(Modal[str | None]):
@@ -42,7 +48,11 @@ class Leader(Modal[str | None]):
 
     def compose(self) -> ComposeResult:
         """The strip, hidden at first."""
-        yield Static(strip_text(self._keys, self._instead), markup=False)
+        yield Static(markup=False)
+
+    def on_resize(self) -> None:
+        """Fit it."""
+        self.query_one(Static).update(strip_text(self._keys, self._instead, self.size.width))
 
     def on_mount(self) -> None:
         """Show the strip to who hesitates, and give up after a while."""

@@ -257,6 +257,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def draft_changed(self) -> None:
         """Keep what is being typed."""
         self.drafts.touch()
+        self.desk.queue.writing = bool(self.composer.document.text)
         self.follow_effect()
 
     @on(Composer.SelectionChanged)
