@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).resolve().parent.parent
 HEAVY = ("textual", "rich", "httpx", "pygments", "markdown_it", "tomlkit", "pathspec")
 
@@ -16,7 +18,7 @@ def loaded(code: str) -> set[str]:
     """The top-level modules after running `code` in a fresh interpreter."""
     script = f"import sys\n{code}\nprint(*{{m.partition('.')[0] for m in sys.modules}})"
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import Person
+from tests.waiting import PATIENCE
 from tui_agent.config import Settings, careful
 from tui_agent.core import events as ev
 from tui_agent.core.endings import Limits, StopReason
@@ -354,7 +355,7 @@ async def test_the_profile_says_the_protocol(tmp_path: Path, protocol: Any, begi
     made.use(
         scripted([{"text": "DONE"}] * 3, seen=seen), Profile("p", "scripted", "scripted", model="m", protocol=protocol)
     )
-    await asyncio.wait_for(play(made), 10)
+    await asyncio.wait_for(play(made), PATIENCE)
     chosen = next(e for e in made.events if isinstance(e, ev.ModelChosen))
     assert chosen.protocol == begins
     assert bool(seen[0].tools) is (begins == "native")

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 CANARY = "sk-CANARY-b41d7c3e5f9a"
 
@@ -28,6 +30,11 @@ class Result:
     @property
     def json(self) -> dict[str, Any]:
         return json.loads(self.out)
+
+
+def began(log: Path) -> float:
+    """When the first event of a session came."""
+    return float(json.loads(log.read_bytes().partition(b"\n")[0])["t"])
 
 
 @dataclass(frozen=True)
@@ -99,14 +106,15 @@ class Shell:
             env=self.environment(env or {}),
             **({"input": stdin.encode()} if isinstance(stdin, str) else {"stdin": stdin}),
             capture_output=True,
-            timeout=60,
+            timeout=2 * PATIENCE,
             check=False,
             start_new_session=True,
         )
         return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def sessions(self) -> list[Path]:
-        return sorted((self.data / "sessions").glob("*/log.jsonl"))
+        """The logs of all sessions, the oldest first: two names of one second sort by chance."""
+        return sorted((self.data / "sessions").glob("*/log.jsonl"), key=began)
 
     def files(self) -> dict[str, bytes]:
         """Every file of the person, with its bytes."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.waiting import PATIENCE
 from tui_agent.completions import SHELLS, Command
 from tui_agent.subcommands import SUBCOMMANDS
 from tui_agent.subcommands.completions import tree
@@ -42,7 +43,7 @@ def words_of(shell: str, script: Path, line: str, folder: Path) -> list[str]:
         text=True,
         cwd=folder,
         env={**os.environ, "HOME": str(folder)},
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
     return sorted({word.partition("\t")[0].rstrip("/") for word in done.stdout.splitlines()} - {""})
@@ -129,7 +130,7 @@ def test_the_shell_can_read_it(shell: str, scripts: dict[str, Path]) -> None:
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"NO {shell}: its completions were not tried")
-    done = subprocess.run([program, "-n", str(scripts[shell])], capture_output=True, timeout=30, check=False)
+    done = subprocess.run([program, "-n", str(scripts[shell])], capture_output=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 

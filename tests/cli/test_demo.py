@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from tests.cli.conftest import CANARY, Shell
+from tests.waiting import PATIENCE
 
 
 def test_it_plays_the_recorded_flow(shell: Shell) -> None:
@@ -61,7 +62,7 @@ def test_it_cleans_up_when_it_is_terminated(shell: Shell) -> None:
             if b"(recorded)" in line:
                 break
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
     assert process.returncode == 143
     assert list((shell.base / "tmp").iterdir()) == []
 

@@ -18,6 +18,7 @@ import pytest
 
 from tests.cli.conftest import Shell
 from tests.cli.server import Calls, Failure, Stall, Text, call, serving
+from tests.waiting import PATIENCE
 
 CHECK = "[checks]\n'{work}' = ['{python}', '-c', 'raise SystemExit({code})']\n"
 
@@ -246,9 +247,9 @@ def test_128_and_the_signal(shell: Shell, number: signal.Signals, code: int) -> 
     with serving(Stall("One mo")) as server:
         shell.use(server.url)
         with running(shell, "--json", "-p", "hi") as process:
-            assert server.asked.wait(30)
+            assert server.asked.wait(PATIENCE)
             process.send_signal(number)
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code, err
     result = json.loads(out)
     assert (result["exit_code"], result["status"]) == (code, "stopped")
@@ -279,7 +280,7 @@ def test_a_signal_ends_the_command_that_runs(shell: Shell) -> None:
                 assert process.poll() is None, process.stderr.read()
                 time.sleep(0.02)
             process.terminate()
-            _, err = process.communicate(timeout=30)
+            _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 143, err
     assert not sleeping(marker)
     assert not (shell.work / "late").exists()
@@ -294,7 +295,7 @@ def test_a_check_that_is_stopped_is_not_advised_to_be_allowed(shell: Shell) -> N
                 assert process.poll() is None
                 time.sleep(0.02)
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=30)
+            _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     assert b"tui-agent: the check was not run to its end.\n" in err
     assert b"--allow" not in err
@@ -306,12 +307,12 @@ def test_an_ignored_hangup_stays_ignored(shell: Shell) -> None:
         old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
         try:
             with running(shell, "-p", "hi") as process:
-                assert server.asked.wait(30)
+                assert server.asked.wait(PATIENCE)
                 process.send_signal(signal.SIGHUP)
                 with pytest.raises(subprocess.TimeoutExpired):
                     process.wait(0.5)
                 process.terminate()
-                process.communicate(timeout=30)
+                process.communicate(timeout=PATIENCE)
         finally:
             signal.signal(signal.SIGHUP, old)
     assert process.returncode == 143

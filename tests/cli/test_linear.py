@@ -11,6 +11,7 @@ from tests.cli.conftest import Shell
 from tests.cli.server import Stall, Text, call, serving
 from tests.cli.test_exit_codes import check
 from tests.cli.test_questions import seated
+from tests.waiting import PATIENCE
 from tui_agent.core import events as ev
 from tui_agent.core import log
 
@@ -134,7 +135,7 @@ def test_ctrl_c_stops_the_task_and_not_the_conversation(shell: Shell) -> None:
         with seated(shell, "--accessible", out=False) as seat:
             seat.until(TASK)
             seat.type(b"hi\n")
-            assert server.asked.wait(30)
+            assert server.asked.wait(PATIENCE)
             os.kill(seat.pid, signal.SIGINT)
             seat.until(TASK, 2)
             seat.type(b"again\n")
@@ -151,7 +152,7 @@ def test_what_ends_a_program_ends_the_conversation(shell: Shell, number: signal.
         with seated(shell, "--accessible", out=False) as seat:
             seat.until(TASK)
             seat.type(b"hi\n")
-            assert server.asked.wait(30)
+            assert server.asked.wait(PATIENCE)
             os.kill(seat.pid, number)
             assert seat.end() == code
             assert seat.seen.count(TASK) == 1

@@ -15,6 +15,7 @@ import pytest
 from tests.cli.conftest import Shell
 from tests.cli.server import Stall, Text, call, serving
 from tests.cli.stream_schema import schema
+from tests.waiting import PATIENCE
 
 HERE = Path(__file__).parents[1] / "mcp"
 
@@ -70,7 +71,7 @@ def test_a_signal_while_a_server_starts_ends_it_with_a_result(shell: Shell, numb
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["type"] == "stream"
         process.send_signal(number)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code, err
     result = json.loads(out.splitlines()[-1])
     jsonschema.validate(result, schema(closed=True))
@@ -97,7 +98,7 @@ def test_a_signal_after_the_result_makes_no_other_one_of_it(shell: Shell) -> Non
             while b"exit 0" not in process.stderr.readline():  # the last line; the server takes two seconds to end
                 pass
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=30)
+            _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (0, b"")
 
 
@@ -153,12 +154,12 @@ def test_a_kill_leaves_no_server(shell: Shell) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        assert mine.asked.wait(20)
+        assert mine.asked.wait(PATIENCE)
         server = int(pid.read_text())
         assert Path(f"/proc/{server}").exists()
         product.kill()
         product.wait()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while Path(f"/proc/{server}").exists():
             assert time.monotonic() < deadline
             time.sleep(0.02)

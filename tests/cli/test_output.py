@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Shell
 from tests.cli.server import Calls, Failure, Text, call, serving
+from tests.waiting import PATIENCE
 from tui_agent import __version__
 from tui_agent.core import events as ev
 from tui_agent.core import log
@@ -195,7 +196,7 @@ def into(shell: Shell, redirection: str, *words: str) -> subprocess.CompletedPro
     """Run with the streams as a shell redirects them."""
     command = ["sh", "-c", f'"$@" {redirection}', "sh", sys.executable, "-m", "tui_agent", *words]
     return subprocess.run(
-        command, cwd=shell.work, env=shell.environment({}), capture_output=True, timeout=30, check=False
+        command, cwd=shell.work, env=shell.environment({}), capture_output=True, timeout=PATIENCE, check=False
     )
 
 
@@ -211,7 +212,7 @@ def test_nobody_reads_stdout(shell: Shell) -> None:
             stdin=subprocess.DEVNULL,
             stdout=writer,
             stderr=subprocess.PIPE,
-            timeout=30,
+            timeout=PATIENCE,
             check=False,
         )
         os.close(writer)
@@ -361,7 +362,7 @@ def test_a_full_disk_behind_stdout_is_a_sentence_and_a_code(shell: Shell) -> Non
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,
-            timeout=60,
+            timeout=PATIENCE,
         )
     assert done.returncode == 74
     assert done.stderr.decode() == "tui-agent: what had to be written could not be: No space left on device\n"
@@ -378,7 +379,7 @@ def test_a_full_disk_behind_a_subcommand_is_the_same_sentence(shell: Shell, word
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,
-            timeout=60,
+            timeout=PATIENCE,
         )
     assert done.returncode == 74
     assert done.stderr.decode() == "tui-agent: what had to be written could not be: No space left on device\n"
@@ -395,7 +396,7 @@ def test_a_full_disk_behind_stderr_has_its_exit_code(shell: Shell) -> None:
                 stdin=subprocess.DEVNULL,
                 stderr=full,
                 check=False,
-                timeout=60,
+                timeout=PATIENCE,
             )
             assert done.returncode == 74
     assert not (shell.state / "crash.log").exists()

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import CANARY, Shell
 from tests.cli.server import Calls, Text, call, serving
+from tests.waiting import PATIENCE
 from tui_agent.config import Settings
 from tui_agent.core.types import ApprovalRequest, Decision
 from tui_agent.demo import PROFILE
@@ -51,7 +52,7 @@ def test_without_a_terminal_ask_means_deny(shell: Shell, stdin: str) -> None:
             env=shell.environment({}),
             **({"input": b"y\n" * 20} if stdin == "y" else {"stdin": subprocess.DEVNULL}),
             capture_output=True,
-            timeout=30,
+            timeout=PATIENCE,
             check=False,
             start_new_session=True,
         )

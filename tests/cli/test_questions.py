@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from tests.cli.conftest import Shell
 from tests.cli.server import Calls, Text, call, serving
+from tests.waiting import PATIENCE
 from tui_agent.core.types import RunArgv, RunScript, WriteBytes
 from tui_agent.questions import SHOWN, view
 
@@ -39,7 +40,7 @@ class Seat:
 
     def until(self, text: bytes, times: int = 1) -> bytes:
         """Wait until this was on the screen so often; everything seen so far."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while self.seen.count(text) < times:
             assert self.read(deadline), self.seen
         return self.seen
@@ -59,7 +60,7 @@ class Seat:
 
     def end(self) -> int:
         """Wait for the program; its exit code."""
-        while self.read(time.monotonic() + 30):
+        while self.read(time.monotonic() + PATIENCE):
             pass
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0

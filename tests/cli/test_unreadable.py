@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.conftest import Result, Shell
 from tests.cli.server import Text, serving
+from tests.waiting import PATIENCE
 from tui_agent.ui.themes import own
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
@@ -34,7 +35,7 @@ def run(shell: Shell, *words: str) -> Result:
         env=shell.environment({"PATH": f"{shell.base / 'locked'}:{os.environ['PATH']}", "EDITOR": "true"}),
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         start_new_session=True,
         preexec_fn=without_privilege,

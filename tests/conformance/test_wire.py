@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE
 from tui_agent.core.profile import Profile, Timeouts
 from tui_agent.core.reply import ReplyBuilder, collect
 from tui_agent.core.types import (
@@ -125,7 +126,7 @@ async def over_http(case: dict[str, Any], base: str) -> dict[str, Any]:
     builder = ReplyBuilder()
     ends = 0
     async with (
-        asyncio.timeout(20),  # only a hang takes so long: the longest wait of the profile is 6 s
+        asyncio.timeout(PATIENCE),  # only a hang takes so long: the longest wait of the profile is 6 s
         aclosing(adapter.stream(used, Request("", (UserMessage("go"),), tools(case)), link)) as deltas,
     ):
         async for delta in deltas:

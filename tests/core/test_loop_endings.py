@@ -12,6 +12,7 @@ import pytest
 
 from tests.core.test_loop import assert_answered, call, ended, events_of, passing, read, write
 from tests.fakes import FakeTools, Person
+from tests.waiting import PATIENCE
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.endings import UNANSWERED, Limits, StopReason
@@ -229,7 +230,7 @@ class Slow(FakeTools):
         if self.running == self.together:
             self.all.set()
         if request.call.name == "read_file":
-            await asyncio.wait_for(self.all.wait(), 5)
+            await asyncio.wait_for(self.all.wait(), PATIENCE)
             for _ in range(10 - self.running):
                 await asyncio.sleep(0)
         outcome = await super().commit(request, decision, emit)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.core.test_loop import assert_answered, call, ended, write
 from tests.fakes import FakeTools, Person
+from tests.waiting import PATIENCE
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.endings import StopReason
@@ -64,7 +65,7 @@ async def interrupt(agent: Agent, after: type) -> None:
                     reached.set()
 
     task = asyncio.create_task(drive())
-    await asyncio.wait_for(reached.wait(), 5)
+    await asyncio.wait_for(reached.wait(), PATIENCE)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

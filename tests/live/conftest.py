@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.installer import InstallError, install, make_environment
+from tests.waiting import PATIENCE
 from tui_agent.config import profile
 from tui_agent.core.profile import Profile
 
@@ -89,7 +90,7 @@ def server() -> Iterator[str]:
         finally:
             process.stdin.close()
             try:
-                process.wait(10)
+                process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
 

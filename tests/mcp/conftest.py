@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import PATIENCE
 from tui_agent.core.servers import CallServer, ServerConfig
 from tui_agent.mcp.pins import Pins
 from tui_agent.mcp.servers import Ground, Server, Servers
@@ -17,12 +17,6 @@ HERE = Path(__file__).parent
 SDK, HOSTILE = HERE / "sdk_server.py", HERE / "hostile.py"
 
 
-async def until(true: Callable[[], bool], seconds: float = 20) -> None:
-    async with asyncio.timeout(seconds):
-        while not true():  # noqa: ASYNC110 - the condition is anything at all
-            await asyncio.sleep(0.01)
-
-
 def ground(base: Path, **more: Any) -> Ground:
     (base / "work").mkdir(exist_ok=True)
     env = {"PATH": "/usr/bin:/bin", "HOME": str(base)}
@@ -30,11 +24,15 @@ def ground(base: Path, **more: Any) -> Ground:
 
 
 def program(base: Path, name: str, file: Path, *words: str, **more: Any) -> ServerConfig:
-    return ServerConfig(name, base / "config.toml", (sys.executable, str(file), *words), **more)
+    return ServerConfig(
+        name, base / "config.toml", (sys.executable, str(file), *words), **{"start_timeout": PATIENCE, **more}
+    )
 
 
 @asynccontextmanager
-async def running(base: Path, *configs: ServerConfig, patience: float = 20, **more: Any) -> AsyncIterator[Servers]:
+async def running(
+    base: Path, *configs: ServerConfig, patience: float = PATIENCE, **more: Any
+) -> AsyncIterator[Servers]:
     """Servers that were started; none of them is left afterwards."""
     servers = Servers(patience)
     servers.use(ground(base, **more), {config.name: config for config in configs})

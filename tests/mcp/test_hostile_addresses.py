@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.mcp.conftest import one, request, running, until
+from tests.mcp.conftest import one, request, running
+from tests.waiting import until
 from tui_agent.core.servers import ServerConfig
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.mcp.conftest import HOSTILE, SDK, ground, one, program, request, running, until
+from tests.mcp.conftest import HOSTILE, SDK, ground, one, program, request, running
+from tests.waiting import PATIENCE, until
 from tui_agent.core.display import Context
 from tui_agent.core.servers import ServerConfig
 from tui_agent.mcp import said
@@ -65,11 +64,12 @@ async def test_one_that_does_not_start_in_time_is_ended_and_called_without_waiti
 async def test_a_task_waits_only_so_long_and_once(tmp_path: Path) -> None:
     slow, quick = hostile(tmp_path, "slow"), program(tmp_path, "quick", HOSTILE, "fine")
     async with running(tmp_path, slow, quick, patience=1.0) as servers:
-        assert [server.state for server in servers.all] == ["starting", "ready"]
+        await until(lambda: servers.all[1].state == "ready")
+        assert servers.all[0].state == "starting"
         assert "still being started" in servers.remarks()[0]
-        before = time.monotonic()
-        await servers.ready()
-        assert time.monotonic() - before < 1.0
+        servers._patience = 600.0
+        await asyncio.wait_for(servers.ready(), PATIENCE)
+        assert servers.all[0].state == "starting"
         assert list(servers.tools) == ["quick/go"]
 
 
@@ -195,8 +195,7 @@ async def test_nothing_is_left_of_one_that_does_not_leave(tmp_path: Path) -> Non
     async with running(tmp_path, stays) as servers:
         assert one(servers).state == "ready"
         pid = int(note.read_text())
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    await until(lambda: not Path(f"/proc/{pid}").exists())  # the kernel may be busy
 
 
 # ------------------------------------------------------------------ the rug
@@ -245,7 +244,7 @@ async def test_where_answers_cannot_be_kept_nothing_counts(tmp_path: Path) -> No
 
 async def test_what_is_named_as_before_runs_on_and_what_is_named_no_more_ends(tmp_path: Path) -> None:
     first, second = hostile(tmp_path, "fine"), program(tmp_path, "second", HOSTILE, "fine")
-    servers, where = Servers(20), ground(tmp_path)
+    servers, where = Servers(PATIENCE), ground(tmp_path)
     servers.use(where, {"h": first, "second": second})
     await servers.ready()
     kept, gone = servers.all
@@ -284,7 +283,7 @@ async def test_a_program_starts_in_the_folder_only_when_that_is_trusted(tmp_path
 
 
 async def test_a_start_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
-    servers = Servers(20)
+    servers = Servers(PATIENCE)
     servers.use(ground(tmp_path), {"h": hostile(tmp_path, "slow")})
     waiting = asyncio.create_task(servers.ready())
     await until(lambda: servers.all[0].state == "starting")

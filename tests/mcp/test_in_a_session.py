@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import talking
-from tests.mcp.conftest import HOSTILE, SDK, ground, program, running, until
+from tests.mcp.conftest import HOSTILE, SDK, ground, program, running
+from tests.waiting import until
 from tui_agent.config import Web
 from tui_agent.core import events as ev
 from tui_agent.core.endings import StopReason

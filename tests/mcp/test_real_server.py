@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.conftest import SDK, at_an_address, ground, one, program, request, running, until
+from tests.mcp.conftest import SDK, at_an_address, ground, one, program, request, running
+from tests.waiting import until
 from tui_agent.core.servers import ServerConfig
 from tui_agent.mcp.servers import Servers
 from tui_agent.providers.network import Network

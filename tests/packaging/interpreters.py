@@ -9,6 +9,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from tests.waiting import PATIENCE
+
 VERSIONS = tuple(f"3.{minor}" for minor in range(11, 16))
 
 
@@ -34,5 +36,5 @@ def _first_that_runs(version: str) -> str | None:
 def _runs(python: str, version: str) -> bool:
     """A name on PATH may be a mere signpost of a version manager."""
     code = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
     return done.returncode == 0 and done.stdout.strip() == version

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import Delta, ProviderError, ReplyEnd, Request, TextDelta, UserMessage
 from tui_agent.providers import http, openai_chat
@@ -144,7 +145,7 @@ def link(slept: list[float] | None = None, env: dict[str, str] | None = None) ->
 
 
 async def run(used: Profile, through: http.Link | None = None, request: Request = REQUEST) -> list[Delta]:
-    async with asyncio.timeout(10), aclosing(openai_chat.stream(used, request, through or link())) as deltas:
+    async with asyncio.timeout(PATIENCE), aclosing(openai_chat.stream(used, request, through or link())) as deltas:
         return [delta async for delta in deltas]
 
 

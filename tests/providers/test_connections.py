@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.providers.conftest import ANSWER, REQUEST, TLS, chunk, listening
+from tests.waiting import PATIENCE
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import Delta, ReplyEnd, RetryTick, TextDelta
 from tui_agent.providers import openai_chat
@@ -89,7 +90,7 @@ def profile(server: Keeping, **options: Any) -> Profile:
 
 async def run(used: Profile, network: Network) -> list[Delta]:
     link = Link(env={}, network=network, jitter=lambda: 0.0)
-    async with asyncio.timeout(10), aclosing(openai_chat.stream(used, REQUEST, link)) as deltas:
+    async with asyncio.timeout(PATIENCE), aclosing(openai_chat.stream(used, REQUEST, link)) as deltas:
         return [delta async for delta in deltas]
 
 
@@ -109,7 +110,7 @@ async def test_one_connection_serves_all_calls_and_is_closed_at_the_end(tls: boo
             assert [said(await run(profile(server), network)) for _ in range(3)] == ["ok"] * 3
             assert (server.connections, server.requests) == (1, 3)
             assert not server.gone[0].is_set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await server.gone[0].wait()
         assert network.clients is None
         assert said(await run(profile(server), network)) == "ok"
@@ -253,7 +254,7 @@ async def test_who_is_impatient_has_the_next_try_at_once() -> None:
     async with serving(lambda _, request: GOOD if request == 3 else failed) as server:
         ticks: list[RetryTick] = []
         async with (
-            asyncio.timeout(10),
+            asyncio.timeout(PATIENCE),
             aclosing(openai_chat.stream(profile(server), REQUEST, Link(env={}, network=network))) as deltas,
         ):
             async for delta in deltas:

@@ -23,6 +23,7 @@ from tests.providers.conftest import (
     run,
     text_of,
 )
+from tests.waiting import PATIENCE
 from tui_agent.core.types import ReplyEnd, RetryTick, TextDelta
 from tui_agent.providers import errors, http, openai_chat, silence, wire_of
 
@@ -40,7 +41,7 @@ async def test_closing_the_iterator_closes_the_connection(loopback: Any) -> None
     deltas = openai_chat.stream(profile(server.url), REQUEST, link())
     assert await anext(deltas) == TextDelta("one")
     await deltas.aclose()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await server.ended.wait()
 
 
@@ -58,7 +59,7 @@ async def test_cancelling_while_waiting_closes_the_connection(loopback: Any) -> 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await server.ended.wait()
 
 
@@ -72,7 +73,7 @@ async def test_cancelling_before_the_answer_closes_the_connection(loopback: Any)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await server.ended.wait()
 
 

@@ -17,6 +17,7 @@ from tests.providers.conftest import (
     profile,
     run,
 )
+from tests.waiting import PATIENCE
 from tui_agent.providers import connection, keys
 
 
@@ -154,7 +155,7 @@ async def test_a_key_command_ends_when_it_ends_whoever_keeps_its_output(
     server = await loopback(script)
     alive = tmp_path / "alive"
     command = f"(while [ ! -e {tmp_path}/end ]; do sleep 0.05; done; touch {alive}) & {said}"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await run(profile(server.url, api_key_cmd=("sh", "-c", command)), link(env={}))
     assert server.peers[0].headers["authorization"] == "Bearer sk-abcdefghij"
     (tmp_path / "end").touch()

@@ -212,7 +212,7 @@ async def test_models_are_described_as_far_as_the_server_answers(loopback: Any) 
 
     server = await loopback(script)
     listed = [ModelInfo("m", size=7), ModelInfo("slow"), ModelInfo("gone")]
-    told = await described(ollama(server.url), listed, env={}, seconds=0.5)
+    told = await described(ollama(server.url), listed, env={}, seconds=2)
     assert told == [ModelInfo("m", None, True, False, most=262144, size=7), *listed[1:]]
     assert await described(Profile("p", endpoint=server.url), listed, env={}) == listed
     assert len(server.peers) == 3

@@ -94,11 +94,11 @@ async def test_a_slow_consumer_is_no_silence(loopback: Any) -> None:
     server = await loopback(script)
     got = []
     async with aclosing(
-        openai_chat.stream(profile(server.url, timeouts=Timeouts(idle=0.1)), REQUEST, link())
+        openai_chat.stream(profile(server.url, timeouts=Timeouts(idle=0.4)), REQUEST, link())
     ) as deltas:
         async for delta in deltas:
             got.append(delta)
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.5)
     assert text_of(got) == "aaa"
     assert end_of(got).error is None
 

@@ -2,6 +2,9 @@
 
 The child is the leader of a session of its own whose controlling terminal is the pseudo terminal, so a closed
 terminal hangs it up as a real one does. `screen` is what a terminal would show, `raw` every byte that was written.
+
+A busy machine may let the program wait for longer than any pause of a test. So a test waits for what it is about
+(`wait_for`, `until`), and where there is nothing to wait for, until the program has read every key and sleeps (`rest`).
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from typing import Any, Self
 
 import pyte
 
+from tests.waiting import PATIENCE
 from tui_agent.paths import Paths, user_paths
 from tui_agent.restore import RESTORE
 from tui_agent.trust import TrustStore
@@ -37,9 +41,6 @@ CTRL_C, CTRL_D, CTRL_J, CTRL_P, CTRL_Q, CTRL_X, CTRL_Y, CTRL_Z = (bytes([n]) for
 F2 = b"\x1bOQ"
 F8 = b"\x1b[19~"
 PAGE_DOWN = b"\x1b[6~"
-
-WAIT = 30.0
-"""Seconds until something that never comes is given up; nothing waits that long when all is well."""
 
 # Takes the terminal as its own, then becomes the program: no code runs between fork and exec of the test process.
 _LAUNCH = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, sys.argv[1:])"
@@ -150,6 +151,7 @@ class Terminal:
     ) -> None:
         """Start `python -m tui_agent WORDS…`, or `python -c CODE WORDS…` with `code`."""
         self.raw = b""
+        self._sent_at = 0
         self.screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self.screen)
         self._rest = b""
@@ -214,7 +216,7 @@ class Terminal:
         self._rest = data[at:]
         self._stream.feed(_UNREAD.sub(b"", data[:at]))
 
-    def until(self, true: Any, what: str, seconds: float = WAIT) -> None:
+    def until(self, true: Any, what: str, seconds: float = PATIENCE) -> None:
         """Wait until `true()`."""
         end = time.monotonic() + seconds
         self.pump()
@@ -223,9 +225,13 @@ class Terminal:
                 raise AssertionError(f"{what}, after {seconds:g} s; the screen:\n{self.text}\nraw: {self.raw[-300:]!r}")
             self.pump(0.02)
 
-    def wait_for(self, *texts: str, seconds: float = WAIT) -> None:
+    def wait_for(self, *texts: str, seconds: float = PATIENCE) -> None:
         """Wait until all texts are on the screen."""
         self.until(lambda: all(text in self.text for text in texts), f"never shown: {texts}", seconds)
+
+    def wait_drawn(self, text: str) -> None:
+        """Wait until a text is there, or was drawn since the last key and is gone again: a busy test looks late."""
+        self.until(lambda: text in self.text or text.encode() in self.raw[self._sent_at :], f"never drawn: {text}")
 
     def wait_gone(self, text: str) -> None:
         self.until(lambda: text not in self.text, f"still shown: {text}")
@@ -235,23 +241,51 @@ class Terminal:
         self.wait_for("Enter send")
         return self
 
+    def rest(self, seconds: float = 0.0) -> Terminal:
+        """Wait until the program has done all that it has to do for the next `seconds`: it has read every key and sleeps."""
+        self.until(self._sleeps, "never at rest")
+        if seconds:
+            self.pump(seconds)
+            self.until(self._sleeps, "never at rest")
+        return self
+
+    def _sleeps(self) -> bool:
+        """Whether no key is unread, nothing unseen was written, and every thread of the program waits for something."""
+        for _ in range(2):  # one that was looked at first may have been woken by one that was looked at last
+            if self.take(0.0) is not None or self._unread():
+                return False
+            for stat in Path(f"/proc/{self.process.pid}/task").glob("*/stat"):
+                with contextlib.suppress(OSError):  # it has ended meanwhile
+                    if stat.read_text().rpartition(")")[2].split()[0] in "RD":
+                        return False
+        return True
+
+    def _unread(self) -> int:
+        """How many bytes of what was typed the program has not read."""
+        return int.from_bytes(fcntl.ioctl(self.slave, termios.FIONREAD, bytes(4)), sys.byteorder)
+
     def armed(self) -> Terminal:
         """Wait until a dialog takes answers; what was just sent may have made it deaf again."""
-        self.pump(0.15)
-        self.until(lambda: "F1 all keys" in self.text and "wait…" not in self.text, "never armed")
+        self.listens().until(lambda: "F1 all keys" in self.text and "wait…" not in self.text, "never armed")
+        return self
+
+    def listens(self) -> Terminal:
+        """Wait until any question takes keys; what was just sent may have made it deaf again."""
+        self.rest(0.05).until(lambda: "wait…" not in self.text, "still deaf")
         return self
 
     # ------------------------------------------------------------------ what the person does
 
     def send(self, data: bytes | str) -> None:
         """Press keys."""
+        self._sent_at = len(self.raw)
         os.write(self.master, data.encode() if isinstance(data, str) else data)
 
     def keys(self, data: bytes | str, gap: float = 0.02) -> None:
         """Press keys one by one, slower than a paste."""
         for key in data.encode() if isinstance(data, str) else data:
             self.send(bytes([key]))
-            self.pump(gap)
+            self.rest(gap)
 
     def paste(self, text: str) -> None:
         self.send(b"\x1b[200~" + text.encode() + b"\x1b[201~")
@@ -283,7 +317,7 @@ class Terminal:
 
     # ------------------------------------------------------------------ how it ended
 
-    def ended(self, seconds: float = WAIT) -> int:
+    def ended(self, seconds: float = PATIENCE) -> int:
         """Wait for the end; the exit code, negative for a signal that killed it."""
         self.until(lambda: self.process.poll() is not None, "still running", seconds)
         self.pump()

@@ -10,6 +10,7 @@ import pytest
 
 from tests.pty.server import StallingServer
 from tests.pty.terminal import CTRL_C, ENTER, ESC, TAB, Home, Terminal, kinds, say
+from tests.waiting import PATIENCE
 
 UP, CTRL_R, CTRL_G, CTRL_W, CTRL_Y = b"\x1b[A", b"\x12", b"\x07", b"\x17", b"\x19"
 
@@ -34,7 +35,7 @@ def test_the_terminals_own_cursor_stands_behind_the_draft_while_the_answer_strea
             t.wait_for("› 日本語 é")
             drawn = len(t.raw)
             for _ in range(12):
-                t.pump(0.1)
+                t.rest(0.06)  # a frame that is half drawn shows its cursor anywhere
                 place = (t.screen.cursor.y, t.screen.cursor.x)
                 assert place == (draft_row(t), 2 + 6 + 1 + 1)
             assert len(t.raw) > drawn, "the answer went on meanwhile"
@@ -82,7 +83,6 @@ def test_tab_completes_enter_runs_escape_only_closes(home: Home) -> None:
         t.send(TAB)
         t.wait_for("› fix @src/parser.py")
         t.keys(":3-9")
-        t.pump(0.2)
         t.send(ENTER)
         t.until(lambda: users(home) != [], "not sent")
     assert users(home) == ["fix @src/parser.py:3-9"]
@@ -93,7 +93,7 @@ def test_a_paste_without_brackets_is_no_command_even_when_it_reads_like_one(home
     with Terminal(home) as t:
         t.ready().send("/help me with this\r/quit\r")
         t.wait_for("/help me with this", "/quit")
-        t.pump(0.3)
+        t.rest(0.1)
         assert t.process.poll() is None
         assert "Keys and commands" not in t.text
         assert users(home) == []
@@ -126,7 +126,7 @@ def test_the_history_outlives_a_kill_and_is_searched(home: Home) -> None:
         t.send(ENTER)
         t.wait_gone("Search what was sent before")
         t.wait_for("› explain the lexer")
-        t.pump(0.2)  # an Enter right behind another key is text that was pasted
+        t.rest(0.1)  # an Enter right behind another key is text that was pasted
         t.send(ENTER)
         t.wait_for("three")
         t.wait_for("› draft")
@@ -158,7 +158,7 @@ def test_a_message_that_waits_is_sent_now(home: Home) -> None:
             t.send(b"\x1b[B")  # the first is to hand it to the running turn
             t.send(ENTER)
             t.wait_for("all is well")
-            assert server.closed.wait(5)
+            assert server.closed.wait(PATIENCE)
     assert kinds(home.log()).count("run_ended") == 2
     assert users(home) == ["begin", "then this"]
 
@@ -182,7 +182,7 @@ def test_the_editor_has_the_terminal_and_gives_it_back(home: Home, body: str, dr
         t.send(CTRL_G)
         t.until(lambda: b"EDITOR HERE" in t.raw, "no editor")
         if "sleep" in body:
-            t.pump(0.2)
+            t.rest(0.1)
             t.send(CTRL_C)
         t.wait_for(f"› {draft}", "F2 commands")
         if draft == "draft":

@@ -55,7 +55,7 @@ def through(t: Terminal, pages: int = 12) -> None:
     """Look at all of it."""
     for _ in range(pages):
         t.send(PAGE_DOWN)
-        t.pump(0.04)
+        t.rest()
 
 
 def test_what_a_neutral_session_writes_is_known(home: Home) -> None:
@@ -77,10 +77,10 @@ def test_model_text_and_refused_calls(home: Home) -> None:
         t.ready().task()
         t.wait_for("that was all")
         t.send(b"\x1b[1;5H")  # Ctrl+Home
-        t.pump(0.1)
+        t.rest(0.05)
         through(t)
         t.send(b"\x0f")  # Ctrl+O: details
-        t.pump(0.2)
+        t.rest(0.05)
         through(t)
         assert_clean(t)
 
@@ -109,7 +109,7 @@ def test_commands_and_their_output(home: Home) -> None:
         t.armed().send("y")
         t.wait_for("that was all")
         t.send(b"\x0f")
-        t.pump(0.3)
+        t.rest(0.05)
         through(t, 6)
         assert_clean(t)
 
@@ -153,10 +153,10 @@ def test_names_in_the_tree_and_of_the_folder(home: Home) -> None:
         t.send("r")
         t.ready().wait_for("FILES", "link")
         t.send(TAB + TAB)  # into the tree
-        t.pump(0.2)
+        t.rest(0.05)
         through(t, 4)
         t.send(b"\r")  # a name into the message
-        t.pump(0.3)
+        t.rest(0.05)
         assert_clean(t)
 
 
@@ -229,10 +229,10 @@ def test_notices_names_of_profiles_and_words_of_a_server(home: Home) -> None:
             t.wait_gone("Ctrl+C stop")
             t.wait_for("go")
             t.send(b"\x1b[1;5H")
-            t.pump(0.1)
+            t.rest(0.05)
             through(t)
             t.send(b"\x03")  # the message came back into the composer
-            t.pump(0.1)
+            t.rest(0.05)
             t.send("/provider\r")
             t.wait_for("Switch provider")
             through(t, 6)
@@ -250,7 +250,7 @@ def test_what_was_done_in_the_lists_of_undo_receipts_review_and_sessions(home: H
     home.script(say("", call("run_command", argv=[sys.executable, "-c", make])), say("that was all"))
     with Terminal(home, size=(120, 60)) as t:
         t.ready().paste("\n".join(inputs())[:300] + "\u202e\x9b2J")
-        t.pump(0.2)
+        t.rest(0.05)
         t.send("\r")
         t.wait_for("Run this command?")
         t.armed()
@@ -268,9 +268,9 @@ def test_what_was_done_in_the_lists_of_undo_receipts_review_and_sessions(home: H
             t.wait_for(f"› {command}")
             t.send("\r")
             t.wait_for(shown)
-            t.pump(0.2)
+            t.rest(0.05)
             t.send(keys)
-            t.pump(0.2)
+            t.rest(0.05)
             through(t, 6)
             t.send(b"\x03")
             t.ready()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import select
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 
 from tests.pty.server import StallingServer
 from tests.pty.terminal import CTRL_C, CTRL_D, CTRL_Q, Home, Terminal, call, kinds, say
+from tests.waiting import PATIENCE
 from tui_agent.restore import RESTORE
 
 CODES = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130, signal.SIGQUIT: 131}
@@ -84,11 +84,11 @@ def programs(home: Home) -> Iterator[list[tuple[str, Home, Terminal, StallingSer
 def test_a_signal(programs: list[tuple[str, Home, Terminal, StallingServer]], number: signal.Signals) -> None:
     for state, home, t, server in programs:
         t.process.send_signal(number)
-        assert t.ended(3) == CODES[number], state
+        assert t.ended() == CODES[number], state
         t.assert_given_back()
-        t.until(lambda home=home: not home.children(), f"{state}: a child is left", 2)
+        t.until(lambda home=home: not home.children(), f"{state}: a child is left")
         assert_complete(home, state)
-        assert state != "streaming" or server.closed.wait(2)
+        assert state != "streaming" or server.closed.wait(PATIENCE)
 
 
 @pytest.mark.parametrize("number", CODES, ids=[s.name for s in CODES])
@@ -107,8 +107,8 @@ def test_a_signal_while_it_starts(home: Home, number: signal.Signals) -> None:
 def test_a_closed_terminal(programs: list[tuple[str, Home, Terminal, StallingServer]]) -> None:
     for state, home, t, _ in programs:
         t.hang_up()
-        assert t.process.wait(3) == 129, state
-        end = time.monotonic() + 2
+        assert t.process.wait(PATIENCE) == 129, state
+        end = time.monotonic() + PATIENCE
         while home.children() and time.monotonic() < end:
             time.sleep(0.02)
         assert not home.children(), state
@@ -124,7 +124,7 @@ def test_the_keys_for_it(home: Home, keys: list[bytes]) -> None:
         t.ready()
         for key in keys:
             t.send(key)
-            t.pump(0.1)
+            t.rest(0.05)
         assert t.ended() == 0
         t.assert_given_back()
         assert not home.children()
@@ -145,7 +145,7 @@ def test_a_kill_leaves_the_log_whole_and_no_child(home: Home) -> None:
             reach(t, "command")
             os.kill(t.process.pid, signal.SIGKILL)
             assert t.ended() == -signal.SIGKILL
-            t.until(lambda: not home.children(), "a child is left", 3)
+            t.until(lambda: not home.children(), "a child is left")
             assert kinds(home.log())[-2:] == ["answered", "begun"]
 
 
@@ -219,10 +219,10 @@ def test_a_terminal_that_goes_without_a_signal(home: Home) -> None:
     try:
         os.close(slave)
         seen = b""
-        while b"\x1b[?1049h" not in seen or select.select([master], [], [], 1.0)[0]:
+        while b"Enter send" not in seen:
             seen += os.read(master, 65536)
         os.close(master)
-        assert process.wait(20) == 129
+        assert process.wait(PATIENCE) == 129
     finally:
         process.kill()
         process.wait()

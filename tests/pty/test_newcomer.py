@@ -41,7 +41,7 @@ def test_a_newcomer_works_changes_who_answers_undoes_quits_and_comes_back(home: 
     )
     with Terminal(home, size=size) as t:
         t.wait_for("Do you trust this folder?")
-        t.pump(0.7)  # the question is deaf to what was typed before it came
+        t.listens()  # the question is deaf to what was typed before it came
         press(t, "r restricted")
         t.ready()
         t.send("change the file")

@@ -38,8 +38,7 @@ def test_a_file_saved_while_it_is_shown_is_kept_and_its_new_change_is_asked(home
         t.send("y")
         t.wait_for("changed on disk since this was shown", "r show the new change")
         assert (home.project / "a.txt").read_text() == "mine\n" + OLD
-        t.pump(0.6)
-        t.send("r")
+        t.listens().send("r")
         t.wait_for("mine")
         t.armed().send("y")
         t.wait_for("done")
@@ -65,7 +64,7 @@ def test_focus_and_clicks_answer_nothing(home: Home) -> None:
         y = next(n for n, line in enumerate(t.text.splitlines(), 1) if "y apply" in line)
         for data in (b"\x1b[O", b"\x1b[I", *(CLICK % (column, y, column, y) for column in range(2, 40, 6))):
             t.send(data)
-            t.pump(0.05)
+            t.rest()
         t.armed()
         assert "answered" not in kinds(home.log())
         assert (home.project / "a.txt").read_text() == OLD
@@ -118,7 +117,7 @@ def test_the_server_goes_away_while_a_question_is_open(home: Home) -> None:
         t.ready().task()
         t.armed().wait_for("Create this file?")
         server.go()
-        t.pump(0.3)
+        t.rest(0.1)
         assert not (home.project / "new.txt").exists()
         t.armed().send("y")
         t.until((home.project / "new.txt").exists, "the answer did not count")
@@ -133,13 +132,11 @@ def test_a_long_command_waits_for_its_end_on_a_very_small_screen(home: Home) -> 
         t.wait_for("ready")
         t.task()
         t.wait_for("Run this command?")
-        t.pump(1.0)
-        t.send("y")
-        t.pump(0.8)
+        t.listens().send("y")
+        t.rest(0.1)
         assert "answered" not in kinds(home.log())
         t.send(b"\x1b[F")  # End
-        t.pump(0.3)
-        t.send("y")
+        t.listens().send("y")
         t.wait_for("done")
 
 
@@ -154,8 +151,7 @@ def test_a_rule_is_kept_for_the_folder_and_the_next_command_is_not_asked(home: H
         t.armed().wait_for("Run this command?", "a allow")
         t.send("a")
         t.wait_for("allow without asking: echo hello", "it does not match: echo hello --other")
-        t.pump(0.8)
-        t.send("f")
+        t.listens().send("f")
         t.wait_for("done")
     assert kinds(home.log()).count("asked") == 1
     assert "echo hello" in (home.paths.data / "rules.toml").read_text()
@@ -165,9 +161,9 @@ def test_a_note_on_a_line_goes_with_the_no(home: Home) -> None:
     changes(home)
     with Terminal(home) as t:
         t.ready().task()
-        t.armed().keys("]", gap=0.2)
+        t.armed().keys("]")
         t.send(b"\x1b[B")  # from the line that goes to the one that comes
-        t.pump(0.1)
+        t.rest()
         t.send("m")
         t.wait_for("keep the note on line 2")
         t.send("a number?")

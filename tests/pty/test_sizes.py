@@ -31,7 +31,7 @@ def test_everything_that_must_be_seen_is_there(home: Home, size: tuple[int, int]
         t.task()
         t.armed().wait_for("Create this file?", "a.txt", "y apply", "n no", "s skip", "Esc no and stop", "›")
         t.send("y")
-        t.pump(0.2)
+        t.until(lambda: "y again" in t.text or "That is written." in t.text, "neither applied nor asked for again")
         if "y again" in t.text:
             t.armed().send("y")
         t.wait_for("That is written.", "unverified")
@@ -45,9 +45,9 @@ def test_too_small_says_so_and_approves_nothing(home: Home) -> None:
         t.armed()
         t.resize(30, 8)
         t.wait_for("too small to approve")
-        t.pump(0.6)
+        t.rest(0.6)
         t.send("y")
-        t.pump(0.6)
+        t.rest(0.6)
         assert "answered" not in kinds(home.log())
         t.resize(100, 30)
         t.armed().wait_for("Create this file?")
@@ -59,7 +59,7 @@ def test_a_program_that_starts_too_small_works_when_it_grows(home: Home) -> None
     script(home)
     with Terminal(home, size=(30, 8)) as t:
         t.wait_for("too small: needs 36x10")
-        t.pump(2.0)  # nothing is shown of the composer, and nothing is written before there is something to keep
+        t.rest(0.5)  # nothing is shown of the composer, and nothing is written before there is something to keep
         t.task()
         t.wait_for("too small to approve")
         for size in ((36, 10), (40, 12), (50, 12)):
@@ -81,7 +81,7 @@ def test_a_storm_of_sizes(home: Home) -> None:
             t.pump(0.005)
         for size in ((1, 1), (2, 3), (200, 60), (100, 30)):
             t.resize(*size)
-            t.pump(0.1)
+            t.rest()
         t.armed().wait_for("Create this file?", "line 11", "y apply")
         assert "answered" not in kinds(home.log())
         t.send("y")

@@ -86,15 +86,17 @@ def test_quitting_at_the_question_leaves_nothing_behind(fresh: Home, key: bytes)
 def test_typing_ahead_trusts_nothing(fresh: Home) -> None:
     with Terminal(fresh) as t:
         t.send("t")  # before anything is drawn
-        t.wait_for("Do you trust this folder?", "wait…")
+        t.wait_for("Do you trust this folder?")
+        t.wait_drawn("wait…")
         t.send("trust me")
-        t.wait_for("wait…")
-        t.pump(0.3)
+        t.wait_drawn("wait…")
+        t.rest(0.1)
         assert not trust_of(fresh)
         t.wait_for("t trust", "r restricted (default)", "q quit")
         t.send("try this\r")  # a paste of a terminal without brackets
-        t.wait_for("wait…")
+        t.wait_drawn("wait…")
         t.paste("ttt")
+        t.rest(0.05)
         t.wait_for("t trust")
         assert not trust_of(fresh)
         t.send("r")
@@ -109,7 +111,7 @@ def test_a_home_folder_cannot_be_trusted(home: Home) -> None:
     with Terminal(home, ["--cwd", str(home.base / "home")]) as t:
         t.wait_for("A home folder cannot be trusted", "q quit")
         t.send("t")
-        t.pump(0.3)
+        t.rest(0.1)
         t.wait_for("Do you trust this folder?", "q quit")
         t.send("q")
         assert t.ended() == 0

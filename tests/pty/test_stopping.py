@@ -10,6 +10,7 @@ import pytest
 
 from tests.pty.server import StallingServer
 from tests.pty.terminal import CTRL_C, CTRL_D, CTRL_Y, CTRL_Z, ENTER, ESC, Home, Terminal, call, kinds, say
+from tests.waiting import PATIENCE
 
 
 def test_ctrl_c_stops_a_stalled_stream_and_the_next_message_works(home: Home) -> None:
@@ -21,7 +22,7 @@ def test_ctrl_c_stops_a_stalled_stream_and_the_next_message_works(home: Home) ->
             t.send("a draft")
             t.wait_for("a draft")
             t.send(CTRL_C)
-            assert server.closed.wait(2), "the server still waits for us"
+            assert server.closed.wait(PATIENCE), "the server still waits for us"
             t.wait_for("stopped", "thinking aloud", "› a draft")  # what came is kept, and so is the draft
             t.wait_gone("Ctrl+C stop")
             t.send(ENTER)
@@ -91,7 +92,7 @@ def test_esc_in_a_question_refuses_and_stops(home: Home) -> None:
         t.wait_for("stopped", "Enter send")
         assert not (home.project / "a.txt").exists()
         t.send(ESC)  # idle: nothing
-        t.pump(0.2)
+        t.rest(0.2)
         t.task("again")
         t.wait_for("never asked for")
     assert kinds(home.log()).count("run_ended") == 2
@@ -123,7 +124,7 @@ def test_suspending_gives_the_terminal_back_and_fg_draws_again(home: Home) -> No
         t.wait_for("a draft")
         t.send(CTRL_Z)
         t.until(lambda: state(t) == "T", "never stopped")
-        t.pump(0.05)
+        t.rest()
         t.assert_given_back()
         t.clear()  # another program drew over it
         t.resize(90, 25)
@@ -136,7 +137,7 @@ def test_suspending_gives_the_terminal_back_and_fg_draws_again(home: Home) -> No
         t.armed().wait_for("Create this file?")
         t.process.send_signal(signal.SIGTSTP)  # with a question open
         t.until(lambda: state(t) == "T", "never stopped")
-        t.pump(0.05)
+        t.rest()
         t.assert_given_back()
         t.clear()
         t.process.send_signal(signal.SIGCONT)

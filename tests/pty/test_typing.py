@@ -9,9 +9,6 @@ import pytest
 
 from tests.pty.terminal import CTRL_J, CTRL_P, CTRL_X, ENTER, ESC, F2, Home, Terminal, call, kinds, say
 
-ARMING = 0.5
-"""Seconds without a key after which a dialog listens."""
-
 
 def writes(*names: str) -> dict[str, object]:
     return say("I will write.", *(call("write_file", path=name, content=f"{name}\n") for name in names))
@@ -72,11 +69,11 @@ def test_a_paste_never_approves(home: Home) -> None:
         t.ready().task()
         t.armed()
         t.paste("y\ny\ny\n")
-        t.wait_for("wait…")
+        t.wait_drawn("wait…")
         t.armed()
         assert composed(t).split() == ["y", "y", "y"]
         t.send("y\ny\ny\n")  # a terminal without bracketed paste
-        t.wait_for("wait…")
+        t.wait_drawn("wait…")
         t.armed()
         assert not exists(home, "one.txt")
         assert composed(t).split() == ["y"] * 6
@@ -92,10 +89,8 @@ def test_a_burst_answers_only_the_first_of_two_questions(home: Home) -> None:
     with Terminal(home) as t:
         t.ready().task()
         t.armed().wait_for("1/2", "one.txt")
-        t.send("yy")
+        t.send("yyy")  # the last is too early for the second one
         t.wait_for("2/2", "two.txt")
-        t.pump(ARMING / 2)
-        t.send("y")  # too early for the second one
         t.armed()
         assert "2/2" in t.text
         assert "answered" not in kinds(home.log())
@@ -113,9 +108,9 @@ def test_resizing_and_enter_and_space_answer_nothing(home: Home) -> None:
             t.resize(*size)
             t.wait_for("Create this file?", "one.txt")
         t.armed().send(ENTER)
-        t.pump(0.2)
+        t.rest(0.1)
         t.send(" ")
-        t.pump(0.2)
+        t.rest(0.1)
         t.send(b"\x1b[<0;3;9M\x1b[<0;3;9m")  # a click on the y of "y apply"
         t.send(F2 + CTRL_P + CTRL_X)  # no palette over a question
         t.armed()
@@ -148,7 +143,7 @@ def test_unseen_lines_need_a_second_y(home: Home) -> None:
         t.wait_for("Run this command?", "PgDn to see the end")
         assert exists(home, "long.txt")
         t.armed().send("y")
-        t.pump(0.3)
+        t.rest(0.1)
         assert "Run this command?" in t.text, "a command waits until its end was seen"
         assert kinds(home.log()).count("answered") == 1
         t.send(ESC)
@@ -165,7 +160,7 @@ def test_new_lines(shared: tuple[Terminal, Home], keys: bytes) -> None:
     t.send("above")
     t.wait_for("› above")
     t.send(keys)
-    t.pump(0.15)
+    t.rest(0.15)
     t.send("below")
     t.wait_for("below")
     assert composed(t) == "above\nbelow"
@@ -182,7 +177,7 @@ def test_pastes_keep_their_lines_and_send_nothing(shared: tuple[Terminal, Home])
     t.wait_for("State a task")
     t.send("alpha beta\rgamma delta\repsilon\r")  # the same without brackets
     t.wait_for("alpha beta", "epsilon")
-    t.pump(0.1)
+    t.rest(0.1)
     assert composed(t).split("\n")[:3] == ["alpha beta", "gamma delta", "epsilon"]
     assert not [log for log in home.logs() if "user" in kinds(log)]
     t.send(b"\x03")

@@ -28,7 +28,7 @@ def test_receipts_and_undo_of_hostile_names_and_contents(home: Home) -> None:
     with Terminal(home, size=(120, 50)) as t:
         t.ready()
         t.paste(task)
-        t.pump(0.2)
+        t.rest(0.1)
         t.send(ENTER)
 
         def asks() -> bool:
@@ -41,7 +41,7 @@ def test_receipts_and_undo_of_hostile_names_and_contents(home: Home) -> None:
             t.armed()  # a hidden character in a name, or a command, is asked about
             through(t, 8)
             t.armed().send("y")
-            t.pump(0.7)  # answered, or not seen to its end yet
+            t.rest(0.1)  # answered, or not seen to its end yet
         t.send("/receipts\r")
         t.wait_for("Receipts of this session")
         through(t, 4)
@@ -58,7 +58,7 @@ def test_receipts_and_undo_of_hostile_names_and_contents(home: Home) -> None:
         t.wait_for("will be deleted")
         t.send("u")
         t.wait_for("undone")
-        t.pump(0.3)
+        t.rest(0.1)
         assert_clean(t)
     assert [path for path in home.project.rglob("*") if path.is_file()] == []
 
@@ -86,9 +86,9 @@ def test_the_trust_card_and_its_view(home: Home) -> None:
             t.send(ESC)
             t.wait_for("restricted (default)")  # it listens again
             t.send(b"\x1b[B")
-            t.pump(0.1)
+            t.rest()
         t.send("r")
-        t.pump(0.3)
+        t.rest(0.1)
         assert_clean(t)
 
 

@@ -33,8 +33,8 @@ def session(folder: Path, name: str, *calls: tuple[float, ev.Durable]) -> Path:
 
 
 def test_the_day_begins_where_the_person_is() -> None:
-    now = datetime.now().astimezone()
     begun = datetime.fromtimestamp(midnight()).astimezone()
+    now = datetime.now().astimezone()
     assert (begun.hour, begun.minute, begun.second) == (0, 0, 0)
     assert timedelta(0) <= now - begun < timedelta(hours=26)
 

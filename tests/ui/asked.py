@@ -10,6 +10,7 @@ from pathlib import Path
 from textual.app import App
 from textual.widgets import Static, TextArea
 
+from tests.waiting import PATIENCE
 from tui_agent.core.types import (
     ApprovalRequest,
     PolicyRequest,
@@ -90,7 +91,7 @@ class Dialog:
             await self.later(0.05)
 
     async def answer(self):
-        return await asyncio.wait_for(self.task, 5)
+        return await asyncio.wait_for(self.task, PATIENCE)
 
     @property
     def open(self):
@@ -119,7 +120,7 @@ async def dialog(*requests, size=(80, 24), armed=True, **options):
             yield found
         finally:
             found.task.cancel()
-            await asyncio.wait({found.task}, timeout=5)
+            await asyncio.wait({found.task}, timeout=PATIENCE)
 
 
 def request(effect, name="1", reason="", floors=(), depends_on=()):

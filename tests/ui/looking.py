@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +13,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from tests.waiting import until
 from tui_agent.paths import Paths
 from tui_agent.providers.network import Network
 from tui_agent.ui.app import AgentApp, Start
@@ -22,12 +22,6 @@ from tui_agent.ui.found import Found
 from tui_agent.ui.trust_card import TrustCard
 
 CANARY = "sk-CANARY-7d1e5a"
-
-
-async def until(true: Callable[[], bool], seconds: float = 30.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not true():  # noqa: ASYNC110 - the condition is anything at all
-            await asyncio.sleep(0.01)
 
 
 def text_of(app: AgentApp) -> str:

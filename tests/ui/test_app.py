@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+from tests.waiting import PATIENCE, until
 from tui_agent import demo
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
@@ -51,12 +52,6 @@ async def running(
     async with app.run_test(size=size) as pilot:
         await until(lambda: app.main.conversation is not None and app.session.profile is not None)
         yield app, pilot
-
-
-async def until(true: Callable[[], bool], seconds: float = 30.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not true():  # noqa: ASYNC110 - the condition is anything at all
-            await asyncio.sleep(0.01)
 
 
 async def send(app: AgentApp, pilot: Pilot[int], text: str) -> None:
@@ -146,11 +141,25 @@ def stalling(text: str = "partial ") -> tuple[Model, asyncio.Event]:
         try:
             if text:
                 yield TextDelta(text)
-            await asyncio.sleep(60)
+            await asyncio.sleep(600)
         finally:
             closed.set()
 
     return Model(Author("scripted", "s", "s"), stream), closed
+
+
+def held(*texts: str) -> tuple[Model, asyncio.Event]:
+    """A model that says these texts, each after its first piece not before the event is set."""
+    go = asyncio.Event()
+    model = scripted([{"text": text} for text in texts])
+
+    async def stream(request: Request) -> AsyncIterator[Any]:
+        async with aclosing(model.stream(request)) as deltas:
+            async for delta in deltas:
+                yield delta
+                await go.wait()
+
+    return Model(model.author, stream), go
 
 
 @pytest.mark.parametrize("keys", [("ctrl+c",), ("escape", "escape")])
@@ -438,7 +447,7 @@ async def test_resize_keeps_the_draft_and_the_focus(tmp_path: Path) -> None:
 
 async def test_an_app_that_ends_with_a_question_open_does_not_hang(tmp_path: Path) -> None:
     reply = {"calls": [{"name": "write_file", "arguments": {"path": "a.txt", "content": "x\n"}}]}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         async with running(tmp_path, scripted([reply])) as (app, pilot):
             await send(app, pilot, "write")
             await until(lambda: isinstance(app.screen, ApprovalScreen))

@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 
 from tests.ui.asked import Host, dialog, edit, long_edit, numbered, request
+from tests.waiting import PATIENCE
 from tui_agent.core.types import (
     Decision,
     WriteBytes,
@@ -209,7 +210,10 @@ async def test_the_end_of_the_application_is_stop():
         await pilot.pause()
         await pilot.pause()
         app.exit()
-    assert await asyncio.wait_for(task, 5) == (Decision("1", "stop", by="nobody"), Decision("2", "stop", by="nobody"))
+    assert await asyncio.wait_for(task, PATIENCE) == (
+        Decision("1", "stop", by="nobody"),
+        Decision("2", "stop", by="nobody"),
+    )
 
 
 async def test_questions_wait_for_each_other():
@@ -220,11 +224,11 @@ async def test_questions_wait_for_each_other():
         first = d.app.screen
         await d.key("y")
         assert await d.answer() == (Decision("1", "yes"),)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while d.app.screen is first or not getattr(d.app.screen, "armed", False):
                 await d.later()
         await d.key("y")
-        assert await asyncio.wait_for(second, 5) == (Decision("2", "yes"),)
+        assert await asyncio.wait_for(second, PATIENCE) == (Decision("2", "yes"),)
 
 
 async def test_f1_lists_the_keys_and_answers_nothing():

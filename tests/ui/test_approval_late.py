@@ -11,6 +11,7 @@ from textual import events
 from textual.widgets import TextArea
 
 from tests.ui.asked import Host, dialog, edit
+from tests.waiting import PATIENCE
 from tui_agent.core.types import (
     Decision,
 )
@@ -157,7 +158,7 @@ async def test_the_arming_of_a_real_clock():
         while not (isinstance(app.screen, ApprovalScreen) and app.screen.armed):
             await pilot.pause(0.01)
         await pilot.press("y")
-        assert await asyncio.wait_for(task, 5) == (Decision("1", "yes"),)
+        assert await asyncio.wait_for(task, PATIENCE) == (Decision("1", "yes"),)
 
 
 # ------------------------------------------------------------------ arming, pure

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.ui.test_app import answer, idle, running, send, text_of, until
+from tests.ui.test_app import answer, idle, running, send, text_of
 from tests.ui.test_desk import type_in
+from tests.waiting import until
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.log import is_durable

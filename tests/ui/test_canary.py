@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.echoes import anthropic_echo, ollama_echo, openai_echo
-from tests.ui.looking import CANARY, Fake, serving, text_of, until
+from tests.ui.looking import CANARY, Fake, serving, text_of
+from tests.waiting import until
 from tui_agent.config import settings
 from tui_agent.core import events as ev
 from tui_agent.core.types import Delta, Model, Request

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import select
-import subprocess
-import sys
-import time
-
 import pytest
 from textual import events
 from textual.app import App
 from textual.screen import ModalScreen
 from textual.widgets import TextArea
 
+from tests.pty.terminal import Home, Terminal
 from tests.ui.writing import STYLES, desk, key
 from tui_agent.ui.composer import KEYS, SELECTING_KEYS, Composer
 from tui_agent.ui.keymap import keymap
@@ -246,7 +240,6 @@ def test_it_is_a_text_area():
 # ------------------------------------------------------------------ in a real terminal
 
 PROGRAM = """
-import sys
 from textual.app import App
 from tui_agent.ui.composer import Composer
 from tui_agent.ui.pastes import patch_pastes
@@ -268,18 +261,9 @@ print("sent", Desk().run())
 
 
 @pytest.mark.pty
-def test_bytes_of_a_real_terminal():
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, STYLES],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        cwd=STYLES.parents[1],
-        env={**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(STYLES.parents[1])},
-    )
-    try:
-        read_until(master, b"GO")
+def test_bytes_of_a_real_terminal(tmp_path):
+    with Terminal(Home(tmp_path).make(), [str(STYLES)], code=PROGRAM) as t:
+        t.until(lambda: b"GO" in t.raw, "never painted")
         for typed in (
             "a",
             "\n",
@@ -292,33 +276,11 @@ def test_bytes_of_a_real_terminal():
             "\x7f",
             "\x1b[200~1\x1b[31m\r\n\x1b[A\x072\r\x1b[201~",
         ):
-            os.write(master, typed.encode())
-            time.sleep(0.02)
-        assert quiet(master)  # when what was typed is drawn nothing more is: no cursor blinks
-        os.write(master, b"\r")
-        read_until(master, b"sent 'a\\n\\n\\n\\n\\n1\\n2\\n'")
-    finally:
-        process.kill()
-        process.wait()
-        os.close(master)
-        os.close(slave)
-
-
-def read_until(master: int, wanted: bytes, seconds: float = 30.0) -> None:
-    """Read until `wanted` was seen."""
-    end = time.monotonic() + seconds
-    output = b""
-    while wanted not in output and (left := end - time.monotonic()) > 0:
-        if select.select((master,), (), (), left)[0]:
-            output += os.read(master, 65536)
-    assert wanted in output
-
-
-def quiet(master: int, seconds: float = 30.0) -> bool:
-    """Read until nothing comes for longer than a cursor takes to blink; False when that never is."""
-    end = time.monotonic() + seconds
-    while select.select((master,), (), (), 0.8)[0]:
-        if time.monotonic() > end:
-            return False
-        os.read(master, 65536)
-    return True
+            t.send(typed)
+            t.rest(0.03)
+        drawn = len(t.raw)
+        t.pump(0.8)
+        assert len(t.raw) == drawn, "no cursor blinks"
+        t.send("\r")
+        t.ended()
+        assert b"sent 'a\\n\\n\\n\\n\\n1\\n2\\n'" in t.raw

@@ -17,7 +17,8 @@ from textual.widgets import OptionList
 
 from tests.core.test_sent import decided as any_talk
 from tests.fakes import FakeTools
-from tests.ui.test_app import idle, running, send, text_of, until
+from tests.ui.test_app import held, idle, running, send, text_of
+from tests.waiting import until
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.endings import StopReason
@@ -163,14 +164,13 @@ async def test_the_screen_compacts_and_takes_back(tmp_path: Path) -> None:
 
 
 async def test_a_compaction_waits_for_the_end_of_a_run(tmp_path: Path) -> None:
-    slow = scripted(
-        [{"text": "a long answer " * 30}, {"text": "one two three four"}, {"text": "- summary"}], delay=0.05
-    )
-    async with running(tmp_path, slow) as (app, pilot):
+    model, go = held("a long answer " * 30, "one two three four", "- summary")
+    async with running(tmp_path, model) as (app, pilot):
         await send(app, pilot, "hello")
         await send(app, pilot, "and more")
         await send(app, pilot, "/compact")
         assert app.talk.queue == ["and more", "/compact"]
+        go.set()
         await until(lambda: not app.talk.working and any(isinstance(e, ev.Compacted) for e in app.session.events))
         assert not app.talk.queue
 

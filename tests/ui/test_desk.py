@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from tests.ui.test_app import idle, running, send, stalling, text_of, until
+from tests.ui.test_app import idle, running, send, stalling, text_of
+from tests.waiting import until
 from tui_agent.config import settings
 from tui_agent.core import events as ev
 from tui_agent.core.profile import ModelInfo

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ui.looking import CANARY, Fake, serving, text_of, until
+from tests.ui.looking import CANARY, Fake, serving, text_of
 from tests.ui.test_switching import ended, running, send
+from tests.waiting import until
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import ConfigError, ErrorKind, ProviderError
 from tui_agent.providers.keys import read_key
@@ -109,6 +110,7 @@ async def test_the_keys_of_the_card(tmp_path: Path) -> None:
             assert "r retry   p provider" in text_of(app).splitlines()[-1]
             await pilot.press("d")
             await until(lambda: "status: 401" in text_of(app))
+            await pilot.pause()
             assert "key: the variable THE_KEY" in text_of(app)
             await pilot.press("c")
             await until(lambda: "config.toml" in text_of(app))

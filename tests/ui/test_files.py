@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fixtures.repository import git
-from tests.ui.test_app import running, until
+from tests.ui.test_app import running
 from tests.ui.test_tree import rows, settle
+from tests.waiting import until
 from tui_agent.core import events as ev
 from tui_agent.core.receipt import Receipt
 from tui_agent.core.types import ToolCall

@@ -16,7 +16,8 @@ import pytest
 from textual import events
 from textual.widgets import OptionList
 
-from tests.ui.looking import CANARY, Fake, first_run, nothing, offered, serving, text_of, until
+from tests.ui.looking import CANARY, Fake, first_run, nothing, offered, serving, text_of
+from tests.waiting import until
 from tui_agent.config import presets
 from tui_agent.core.profile import ModelInfo
 from tui_agent.providers.network import Network
@@ -497,6 +498,7 @@ async def test_a_key_that_is_refused_is_told_with_its_variable(
         async with first_run(tmp_path, look_around, ENV) as (app, pilot, file):
             await pilot.press("1")
             await until(lambda: f"HTTP {status}" in text_of(app))
+            await pilot.pause()
             text = text_of(app)
             assert "is not good here" in text
             assert "OPENAI_API_KEY" in text

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.ui.test_app import answer, ends, idle, running, send, text_of, until
+from tests.ui.test_app import answer, ends, idle, running, send, text_of
+from tests.waiting import until
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.core.policy import DEFAULT

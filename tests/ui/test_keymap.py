@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.binding import Binding
 
-from tests.ui.looking import text_of, until
+from tests.ui.looking import text_of
+from tests.waiting import until
 from tui_agent.config import Settings, load
 from tui_agent.paths import Paths, own_file
 from tui_agent.providers.scripted import scripted
@@ -266,6 +267,7 @@ async def test_the_keys_of_the_message_can_be_moved(tmp_path: Path) -> None:
         assert "F5 send" in text_of(app)
         await pilot.press(*"/mod", "f6")
         await until(lambda: "F6 fills" in text_of(app))
+        await pilot.pause()
         assert "F5 runs" in text_of(app)
         app.main.composer.load("")
         await pilot.press("a", "enter", "b", "ctrl+j", "tab")
@@ -326,6 +328,7 @@ async def test_the_keys_of_the_review_can_be_moved(tmp_path: Path) -> None:
         await until(lambda: not app.talk.working)
         await pilot.press("f4")
         await until(lambda: isinstance(app.screen, Review) and "F8 take back" in text_of(app))
+        await pilot.pause()
         assert "F10 back" in text_of(app)
         await pilot.press("f8")
         await until(lambda: "F8 again takes back" in text_of(app))
@@ -345,6 +348,7 @@ async def test_the_keys_of_lists_can_be_moved(tmp_path: Path) -> None:
         await until(lambda: not app.talk.working)
         await pilot.press("ctrl+x", "s")
         await until(lambda: isinstance(app.screen, SessionList) and app.screen.ready and "F9 rename" in text_of(app))
+        await pilot.pause()
         assert "search  " not in text_of(app).splitlines()[-1]
         await pilot.press("r", "f9")
         await until(lambda: "Enter rename" in text_of(app))

@@ -13,7 +13,8 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
 from screenshots.scenes import SCENES, Scene, play, prepared
-from tests.ui.looking import text_of, until
+from tests.ui.looking import text_of
+from tests.waiting import until
 from tui_agent.config import Settings, Ui, load
 from tui_agent.core.fold import Change
 from tui_agent.paths import Paths, own_file

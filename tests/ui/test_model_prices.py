@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.ui.looking import Fake, serving, text_of, until
+from tests.ui.looking import Fake, serving, text_of
 from tests.ui.test_switching import Palette, running, scripted, send
+from tests.waiting import until
 from tui_agent.core.profile import ModelInfo, Pricing, Profile
 from tui_agent.ui.switching import Today, hint
 

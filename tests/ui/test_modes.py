@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.ui.test_app import answer, ends, idle, running, send, text_of, until
+from tests.ui.test_app import answer, ends, idle, running, send, text_of
+from tests.waiting import until
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.core.endings import StopReason

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from rich.text import Text
 
-from tests.ui.test_app import idle, running, text_of, until
+from tests.ui.test_app import idle, running, text_of
+from tests.waiting import until
 from tui_agent.core import events as ev
 from tui_agent.core.profile import ModelInfo, Pricing, Profile
 from tui_agent.core.types import AssistantMessage, Author, Usage

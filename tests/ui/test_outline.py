@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.ui.test_app import answer, idle, running, send, text_of, until
+from tests.ui.test_app import answer, idle, running, send, text_of
 from tests.ui.test_steering import steps
+from tests.waiting import until
 from tui_agent.core import events as ev
 from tui_agent.providers.scripted import scripted
 from tui_agent.ui.palette import Palette

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tests.ui.test_app import ends, idle, running, send, text_of, until
+from tests.ui.test_app import ends, held, idle, running, send, text_of
+from tests.waiting import until
 from tui_agent.core import events as ev
 from tui_agent.core.types import Request, UserMessage
 from tui_agent.providers.scripted import scripted
@@ -78,10 +79,12 @@ async def test_ctrl_c_stops_it_and_nothing_of_it_lives_on(tmp_path: Path) -> Non
 
 
 async def test_while_a_turn_runs_it_waits_for_its_end(tmp_path: Path) -> None:
-    async with running(tmp_path, scripted([{"text": "word " * 30}], delay=0.01)) as (app, pilot):
+    model, go = held("word " * 30)
+    async with running(tmp_path, model) as (app, pilot):
         await send(app, pilot, "talk")
         await send(app, pilot, "!echo after")
         assert app.talk.queue == ["!echo after"]
+        go.set()
         await until(lambda: bool(own(app)))
         order = [type(e).__name__ for e in app.session.events if isinstance(e, ev.RunEnded | ev.ToolDone)]
         assert order == ["RunEnded", "ToolDone"]

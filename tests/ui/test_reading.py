@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.widgets import OptionList
 
-from tests.ui.test_app import idle, running, send, until
+from tests.ui.test_app import idle, running, send
 from tests.ui.test_transcript import drag, visible
+from tests.waiting import until
 from tui_agent.core import events as ev
 from tui_agent.core.endings import StopReason
 from tui_agent.core.types import AssistantMessage, TextDelta, ToolCall

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from tests.ui.looking import CANARY, Fake, serving, text_of, until
+from tests.ui.looking import CANARY, Fake, serving, text_of
+from tests.waiting import until
 from tui_agent.core import events as ev
 from tui_agent.paths import Paths
 from tui_agent.ui.app import AgentApp, Start

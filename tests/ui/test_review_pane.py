@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.ui.pane import BASE, FILES, NEW, NEXT, NEXT_FILE, PREVIOUS, PREVIOUS_FILE, pane
-from tests.ui.test_app import until
+from tests.waiting import until
 from tui_agent.review import Entry
 from tui_agent.ui import review
 from tui_agent.ui.actions import ACTIONS

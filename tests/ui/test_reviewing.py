@@ -9,7 +9,8 @@ import pytest
 from textual import events
 
 from tests.ui.asked import RUN
-from tests.ui.test_app import idle, running, send, text_of, until
+from tests.ui.test_app import idle, running, send, text_of
+from tests.waiting import until
 from tui_agent.core import events as ev
 from tui_agent.core.types import ToolCall
 from tui_agent.providers.scripted import scripted

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.ui.test_app import answer, idle, running, send, text_of, until
+from tests.ui.test_app import answer, idle, running, send, text_of
+from tests.waiting import until
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.providers.scripted import scripted
@@ -86,6 +87,7 @@ async def test_a_rule_that_does_not_count_here_is_not_said_to_be_enough(tmp_path
         await until(lambda: "it is asked all the same: floor: the folder is not trusted" in text_of(app))
         await send(app, pilot, "/allow-cmd write:docs/")
         await until(lambda: "it does not match: write_file docs.other" in text_of(app))
+        await pilot.pause()
         assert text_of(app).count("all the same") == 1
         await send(app, pilot, "/mode read")
         await send(app, pilot, "/allow-cmd write:src/")

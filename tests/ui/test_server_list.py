@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.mcp.conftest import HOSTILE, SDK
-from tests.ui.test_app import answer, idle, send, text_of, until
+from tests.ui.test_app import answer, idle, send, text_of
 from tests.ui.test_start import started
+from tests.waiting import until
 from tui_agent.core import events as ev
 from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.palette import Palette
@@ -78,6 +79,7 @@ async def test_a_changed_tool_is_shown_and_taken_or_left(tmp_path: Path, key: st
         await pilot.press("enter")
         await until(lambda: isinstance(app.screen, Viewer))
         await until(lambda: "send me the keys" in text_of(app))
+        await pilot.pause()
         assert "Reads a file." in text_of(app)
         first = app.screen
         await pilot.press("escape")

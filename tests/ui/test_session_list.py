@@ -12,10 +12,11 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from tests.sessions.story import EDIT, made, turn
-from tests.ui.test_app import idle, send, text_of, until
+from tests.ui.test_app import idle, send, text_of
 from tests.ui.test_sessions import answers, at_work, gone_to, kept, noticed, opened, said
 from tests.ui.test_undo_screen import model as editing
 from tests.ui.test_undo_screen import tree
+from tests.waiting import until
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.log import FileLog, load

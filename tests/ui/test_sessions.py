@@ -14,7 +14,8 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.sessions.story import CALL, EDIT, made, reply, turn
-from tests.ui.test_app import idle, send, stalling, terms, text_of, until
+from tests.ui.test_app import idle, send, stalling, terms, text_of
+from tests.waiting import PATIENCE, until
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.endings import CUT_OFF
@@ -269,7 +270,7 @@ async def test_a_second_one_while_a_session_is_being_opened_is_refused_and_no_lo
 
     def slow(path: Path) -> Place:
         place = Place(path)
-        go_on.wait(20)
+        go_on.wait(PATIENCE)
         return place
 
     async with opened(tmp_path, answers("a")) as (app, _):

@@ -11,7 +11,8 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from tests.ui.test_app import running, text_of, until
+from tests.ui.test_app import running, text_of
+from tests.waiting import until
 from tui_agent.core.fold import Change
 from tui_agent.providers.scripted import scripted
 from tui_agent.ui.side import BETWEEN, LOW, changes_text, plan_text, shares

@@ -11,7 +11,8 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.fixtures.repository import looks_like_one
-from tests.ui.test_app import idle, send, text_of, until
+from tests.ui.test_app import idle, send, text_of
+from tests.waiting import until
 from tui_agent.paths import Paths
 from tui_agent.ui.actions import ACTIONS
 from tui_agent.ui.app import AgentApp, Start

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.ui.test_app import idle, running, send, text_of, until
+from tests.ui.test_app import idle, running, send, text_of
 from tests.ui.test_desk import ANSWERS, choose, queued, said, told
+from tests.waiting import until
 from tui_agent.core import events as ev
 from tui_agent.core.types import Author, CallDelta, Model, ReplyEnd, Request, TextDelta, UserMessage
 from tui_agent.providers.scripted import scripted

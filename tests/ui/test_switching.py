@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.ui.looking import CANARY, Fake, serving, text_of, until
+from tests.ui.looking import CANARY, Fake, serving, text_of
+from tests.waiting import PATIENCE, until
 from tui_agent.config import settings
 from tui_agent.core import events as ev
 from tui_agent.core.endings import StopReason
@@ -220,6 +221,7 @@ async def test_the_context_trap_is_found_after_the_first_answer_and_the_meter_is
             await ended(app)
             await until(lambda: app.session.info is not None)
             await until(lambda: "Context smaller than it looks" in text_of(app))
+            await pilot.pause()
             assert "4,096" in text_of(app)
             await until(lambda: "903/4k 22%" in text_of(app).splitlines()[0])
             chat = next(body for path, _, body in fake.asked if path == "/api/chat")
@@ -255,6 +257,7 @@ async def test_enough_context_says_nothing(tmp_path: Path) -> None:
             await send(app, pilot, "hello")
             await ended(app)
             await until(lambda: "903/32k 3%" in text_of(app).splitlines()[0])
+            await pilot.pause()
             assert "smaller" not in text_of(app)
 
 
@@ -312,7 +315,7 @@ async def test_one_escape_ends_a_countdown_and_keeps_the_message(tmp_path: Path)
             assert "Next try in " in text_of(app)
             assert "Esc stop   Ctrl+X r now   Ctrl+X p other provider" in text_of(app).splitlines()[-1]
             await pilot.press("escape")
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(PATIENCE):
                 await ended(app)
             assert app.main.composer.text == "hello"
             (end,) = [e for e in app.session.events if isinstance(e, ev.RunEnded)]
@@ -354,6 +357,7 @@ async def test_tokens_by_any_of_its_names(tmp_path: Path, word: str) -> None:
         await ended(app)
         await send(app, pilot, word)
         await until(lambda: 'n/a (no "pricing" block for this provider)' in text_of(app))
+        await pilot.pause()
         assert "n/a (the cost of a reply is unknown)  (1 session)" in text_of(app)
 
 

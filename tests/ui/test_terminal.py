@@ -18,6 +18,7 @@ import pytest
 from textual import _ansi_sequences
 from textual._xterm_parser import XTermParser
 
+from tests.waiting import PATIENCE
 from tui_agent.restore import RESTORE
 from tui_agent.ui.terminal import patch_keys
 
@@ -52,7 +53,7 @@ def stop(number):
     if ending != "deaf":
         app.loop.call_soon_threadsafe(lambda: app.exit(return_code=128 + number))
 
-with guard(stop, seconds=0.3 if ending in ("deaf", "busy") else 2.0):
+with guard(stop, seconds=0.3 if ending in ("deaf", "busy") else 60.0):
     if ending == "escape":
         import termios, tty
         tty.setraw(0)
@@ -83,7 +84,7 @@ class Session:
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - closing the master sends SIGHUP
         )
 
-    def read_until(self, wanted: bytes | None, seconds: float = 15.0) -> None:
+    def read_until(self, wanted: bytes | None, seconds: float = PATIENCE) -> None:
         """Read until `wanted` was seen, or the program has ended when it is None."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -146,7 +147,7 @@ def test_a_stuck_app_is_ended_after_the_deadline(start, ending):
     session = start(ending)
     session.read_until(b"ready")
     session.process.send_signal(signal.SIGTERM)
-    session.read_until(None, 5)
+    session.read_until(None)
     assert session.process.returncode == 143
     assert session.output.endswith(RESTORE)
     assert_given_back(session)
@@ -159,7 +160,7 @@ def test_a_second_signal_does_not_change_the_code(start):
     session.process.send_signal(signal.SIGHUP)
     session.read_until(b"heard")
     session.process.send_signal(signal.SIGTERM)
-    session.read_until(None, 5)
+    session.read_until(None)
     assert session.process.returncode == 129
     assert session.output.count(b"heard") == 1
 
@@ -170,7 +171,7 @@ def test_a_closed_terminal_ends_the_app():
     session.read_until(b"ready")
     os.close(session.master)
     try:
-        assert session.process.wait(5) == 129
+        assert session.process.wait(PATIENCE) == 129
     finally:
         session.process.kill()
         session.process.wait()

@@ -13,7 +13,8 @@ from textual.widgets import Static
 
 from tests.cli.server import Text, call, serving
 from tests.fixtures.hostile import FORBIDDEN, canaries, hostile_repo
-from tests.ui.test_app import answer, idle, send, text_of, until
+from tests.ui.test_app import answer, idle, send, text_of
+from tests.waiting import until
 from tui_agent.core import events as ev
 from tui_agent.paths import Paths
 from tui_agent.trust import TrustStore

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from textual.widgets.text_area import Selection
 
-from tests.ui.test_app import idle, running, send, until
+from tests.ui.test_app import idle, running, send
 from tests.ui.test_steering import steps
 from tests.ui.test_transcript import drag
+from tests.waiting import until
 from tui_agent.providers.scripted import scripted
 from tui_agent.ui.app import AgentApp
 

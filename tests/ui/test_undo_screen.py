@@ -11,7 +11,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from tests.ui.test_app import answer, idle, running, send, text_of, until
+from tests.ui.test_app import answer, idle, running, send, text_of
+from tests.waiting import until
 from tui_agent.config import settings
 from tui_agent.core import events as ev
 from tui_agent.core import fold

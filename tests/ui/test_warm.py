@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 CODE = """
 import asyncio, sys
@@ -22,7 +24,7 @@ async def main(base):
     app = AgentApp(Start(base, paths, paths.config_file, ready=ready))
     async with app.run_test():
         painted = "httpx" in sys.modules
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while "httpx" not in sys.modules:
                 await asyncio.sleep(0.05)
         print(painted, len(app.session.terms.network.contacted))
@@ -33,6 +35,11 @@ asyncio.run(main(Path(sys.argv[1])))
 
 def test_httpx_is_imported_after_the_first_frame(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", CODE, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", CODE, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.stdout == "False 0\n", done.stderr

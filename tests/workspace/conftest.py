@@ -1,16 +1,20 @@
-"""A workspace in a temporary folder, with an `ask` that answers as told and remembers what it was asked."""
+"""A workspace in a temporary folder, with an `ask` that answers as told and remembers what it was asked; a patient supervisor."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
 from tui_agent.core.types import ApprovalRequest, Decision, Outcome, ToolCall
-from tui_agent.workspace import Workspace
+from tui_agent.workspace import Workspace, supervised, supervisor
+
+Supervision = Callable[..., None]
 
 
 @dataclass
@@ -64,6 +68,19 @@ class Desk:
         return {str(p.relative_to(self.root)): p.read_bytes() for p in sorted(self.root.rglob("*")) if p.is_file()}
 
 
+class UntilSaid:
+    """A limit that is over once the command has said a word: by then it is where the test wants it."""
+
+    def __init__(self, word: str) -> None:
+        self.word, self.said = word, ""
+
+    def hear(self, piece: str) -> None:
+        self.said += piece
+
+    def __float__(self) -> float:
+        return 0.0 if self.word in self.said else PATIENCE
+
+
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     root = tmp_path / "ws"
@@ -79,3 +96,25 @@ def make_desk(tmp_path: Path) -> Callable[..., Desk]:
         return Desk(root, options)
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def supervision(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Supervision:
+    """Lets supervisors wait otherwise, by the names of their constants: at first longer for the kernel, which ends what was killed."""
+    source = Path(supervisor.__file__).read_text(encoding="utf-8")
+
+    def wait(**seconds: float) -> None:
+        text = source
+        for name, value in seconds.items():
+            text, found = re.subn(rf"(?m)^{name}_SECONDS = [\d.]+$", f"{name}_SECONDS = {value}", text)
+            assert found == 1
+        stop, kill = (float(seconds.get(name, getattr(supervisor, f"{name}_SECONDS"))) for name in ("STOP", "KILL"))
+        monkeypatch.setattr(supervised, "_SETTLE_SECONDS", stop + kill + 0.2)
+        named = "-".join(f"{name}-{value:g}" for name, value in sorted(seconds.items()))
+        file = tmp_path_factory.getbasetemp() / f"supervisor-{named}.py"
+        if not file.exists():
+            file.write_text(text, encoding="utf-8")
+        monkeypatch.setattr(supervisor, "__file__", str(file))
+
+    wait(KILL=PATIENCE)
+    return wait

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.waiting import PATIENCE
 from tui_agent.core.types import ApprovalRequest, Decision, Outcome, ToolCall
 from tui_agent.gate import run_check
 from tui_agent.oneshot import check_lines
@@ -61,7 +62,7 @@ def box(request, work, elsewhere, capsys):
 
 
 async def sh(commands: Confined, script: str, *words: str, **more) -> CommandResult:
-    more = {"timeout": 20, **more}
+    more = {"timeout": PATIENCE, **more}
     return await commands((SHELL, "-c", script, "sh", *words), cwd=commands.root, emit=None, **more)
 
 
@@ -232,8 +233,8 @@ async def test_the_network_is_off_unless_it_was_approved(box, work):
         port = server.getsockname()[1]
         words = (sys.executable, "-I", "-c", f"import socket; socket.create_connection(('127.0.0.1', {port}))")
         commands = box()
-        off = await commands(words, cwd=work, timeout=20, emit=None)
-        on = await commands(words, cwd=work, timeout=20, emit=None, network=True)
+        off = await commands(words, cwd=work, timeout=PATIENCE, emit=None)
+        on = await commands(words, cwd=work, timeout=PATIENCE, emit=None, network=True)
     assert (off.exit_code, on.exit_code) == (1, 0), on.output
     assert commands.where(words) in {"sandbox bwrap", "sandbox Landlock"}
     assert commands.where(words, network=True).endswith(", with network")
@@ -259,7 +260,7 @@ async def test_our_own_python_and_one_of_a_clone_below_tmp_run(box, work):
     assert str(work).startswith("/tmp")
     venv.create(work / ".venv", with_pip=False, symlinks=True)
     for program in (sys.executable, ".venv/bin/python"):
-        result = await box()((program, "-c", "import unittest; print('works')"), cwd=work, timeout=20, emit=None)
+        result = await box()((program, "-c", "import unittest; print('works')"), cwd=work, timeout=PATIENCE, emit=None)
         assert result.output == "works\n", result
 
 
@@ -273,7 +274,7 @@ async def test_a_program_of_a_folder_below_tmp_on_the_path_runs(box, work, tmp_p
     commands = box()
     inner = commands._environment()
     commands._environment = lambda: inner | {"PATH": f"{tool.parent}:{inner['PATH']}"}
-    assert (await commands(("tool",), cwd=work, timeout=20, emit=None)).output == "from the path\n"
+    assert (await commands(("tool",), cwd=work, timeout=PATIENCE, emit=None)).output == "from the path\n"
 
 
 @given(st.lists(st.sampled_from(["/tmp", "/run", "/tmp/a/bin", "/usr/bin", "", ".", "/tmp/w/bin"]), max_size=5))
@@ -297,7 +298,7 @@ async def test_a_program_that_cannot_be_started_is_told_as_without_a_sandbox(wor
     if box is None:
         return
     (work / "plain").write_text("x")
-    result = await box()(words, cwd=work, timeout=20, emit=None)
+    result = await box()(words, cwd=work, timeout=PATIENCE, emit=None)
     assert (result.error, result.exit_code) == (says, None)
 
 
@@ -306,7 +307,7 @@ async def test_a_script_whose_interpreter_is_missing_is_no_exit_code(box, work):
         return
     (work / "script").write_text("#!/nowhere/sh\n")
     (work / "script").chmod(0o755)
-    result = await box()(("./script",), cwd=work, timeout=20, emit=None)
+    result = await box()(("./script",), cwd=work, timeout=PATIENCE, emit=None)
     assert result.exit_code is None
     assert "'./script' cannot be started" in result.error.replace("./script cannot", "'./script' cannot")
 
@@ -321,7 +322,7 @@ async def test_a_program_writes_to_its_own_caches(box, work, elsewhere):
     tool.parent.mkdir()
     tool.write_text('#!/bin/sh\necho x > "$HOME/.cache/pip/new" && echo cached\necho y > "$HOME/.cache/other"\n')
     tool.chmod(0o755)
-    result = await box()((str(tool),), cwd=work, timeout=20, emit=None)
+    result = await box()((str(tool),), cwd=work, timeout=PATIENCE, emit=None)
     assert result.output.startswith("cached\n")
     assert sorted(p.name for p in (elsewhere / ".cache").iterdir()) == ["pip"]
 
@@ -446,9 +447,9 @@ async def test_what_the_person_freed_runs_in_no_sandbox_and_nothing_else_does(bo
     await commands.ready()
     assert [commands.confines(argv) for argv in (free, ("touch", "made"))] == [False, True]
     assert commands.where(free) == "not sandboxed"
-    result = await commands(free, cwd=work, timeout=20, emit=None)
+    result = await commands(free, cwd=work, timeout=PATIENCE, emit=None)
     assert (result.exit_code, result.sandbox) == (0, "none")
-    other = await commands(("touch", str(elsewhere / "other")), cwd=work, timeout=20, emit=None)
+    other = await commands(("touch", str(elsewhere / "other")), cwd=work, timeout=PATIENCE, emit=None)
     assert other.exit_code != 0
     assert not (elsewhere / "other").exists()
 

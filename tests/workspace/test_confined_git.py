@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
 from tui_agent.workspace import git
 from tui_agent.workspace.confined import Choice, Confined
 from tui_agent.workspace.runner import child_environment
@@ -66,7 +67,7 @@ async def test_no_program_of_the_repository_runs(kind: Choice, repository: Path,
     shown = ""
     for argv in COMMANDS:
         (repository / "f.x").write_text(f"{argv}\n")
-        result = await commands(git.argv(argv), cwd=repository, timeout=20, emit=None)
+        result = await commands(git.argv(argv), cwd=repository, timeout=PATIENCE, emit=None)
         assert (result.exit_code, result.error) == (0, None), (argv, result.output)
         shown += result.output
     assert "+('git', 'diff')" in shown

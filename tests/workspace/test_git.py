@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.fixtures.hostile import canaries, hostile_git, script
+from tests.waiting import PATIENCE
 from tui_agent.core.types import RunArgv, ToolCall
 from tui_agent.workspace import Workspace, git
 from tui_agent.workspace.runner import run
 
 
 def git_here(root: Path, *words: str) -> str:
-    result = asyncio.run(run(git.argv(("git", *words)), cwd=root, timeout=30))
+    result = asyncio.run(run(git.argv(("git", *words)), cwd=root, timeout=PATIENCE))
     assert result.error is None
     return result.output
 
@@ -77,14 +78,14 @@ IN_SCRIPTS = [
 @pytest.mark.parametrize("argv", IN_SCRIPTS, ids=lambda argv: argv[0])
 def test_nor_where_a_script_or_a_wrapper_starts_git(tmp_path: Path, argv: tuple[str, ...]) -> None:
     root = hostile_git(tmp_path / "repo", tmp_path)
-    assert asyncio.run(run(argv, cwd=root, timeout=30)).error is None
+    assert asyncio.run(run(argv, cwd=root, timeout=PATIENCE)).error is None
     assert canaries(tmp_path) == []
 
 
 def test_a_wrapped_git_is_disarmed_for_the_repository_its_options_lead_to(tmp_path: Path) -> None:
     root = hostile_git(tmp_path / "repo", tmp_path)
     words = ("env", "git", "-C", str(root), "add", "a.txt")
-    assert asyncio.run(run(words, cwd=tmp_path, timeout=30)).exit_code == 0
+    assert asyncio.run(run(words, cwd=tmp_path, timeout=PATIENCE)).exit_code == 0
     assert canaries(tmp_path) == []
 
 
@@ -111,16 +112,16 @@ def test_what_only_looks_like_a_repository_hides_none(beside: str, folder: str, 
     (tmp_path / "link").symlink_to(root / folder)
     assert "core.fsmonitor" in git.programs(root / folder)
     for words in (("git", "diff"), ("git", "status")):
-        assert asyncio.run(run(git.argv(words), cwd=root / folder, timeout=30)).exit_code == 0
+        assert asyncio.run(run(git.argv(words), cwd=root / folder, timeout=PATIENCE)).exit_code == 0
         led = ("git", "-C", "link", *words[1:])
-        assert asyncio.run(run(git.argv(led), cwd=tmp_path, timeout=30)).exit_code == 0
+        assert asyncio.run(run(git.argv(led), cwd=tmp_path, timeout=PATIENCE)).exit_code == 0
     assert canaries(tmp_path) == []
 
 
 def test_an_ordinary_repository_works_in_scripts(tmp_path: Path) -> None:
     script = "git init -q; echo a > a; git add a; git -c user.name=t -c user.email=t@t commit -qm a; echo b > a"
     script += "; git diff; git -c user.name=t -c user.email=t@t stash -q; git stash show -p"
-    result = asyncio.run(run(("sh", "-c", script), cwd=tmp_path, timeout=30))
+    result = asyncio.run(run(("sh", "-c", script), cwd=tmp_path, timeout=PATIENCE))
     assert result.exit_code == 0, result.output
     assert result.output.count("-a\n+b\n") == 2
     assert "+b" in git_here(tmp_path, "stash", "show", "-p")
@@ -200,7 +201,7 @@ def test_with_more_configuration_than_is_looked_through_git_runs_nothing(much: s
     )
     config.write_text(before + evil)
     for words in (("git", "status"), ("git", "diff"), ("sh", "-c", "git add a.txt; git commit -m x")):
-        result = asyncio.run(run(git.argv(words), cwd=root, timeout=30))
+        result = asyncio.run(run(git.argv(words), cwd=root, timeout=PATIENCE))
         assert "ot a git repository" in result.output
     assert canaries(tmp_path) == []
     assert ("more configuration than is looked through" in git.programs(root)) == (much != "names")
@@ -256,7 +257,7 @@ def test_nor_does_one_of_a_repository_that_git_enters_by_itself(
 ) -> None:
     hostile_below(tmp_path / "repo", tmp_path, version=version, moved=moved)
     git_here(tmp_path / "repo", *words.split())
-    assert asyncio.run(run(("sh", "-c", f"git {words}"), cwd=tmp_path / "repo", timeout=30)).error is None
+    assert asyncio.run(run(("sh", "-c", f"git {words}"), cwd=tmp_path / "repo", timeout=PATIENCE)).error is None
     assert canaries(tmp_path) == []
 
 
@@ -335,7 +336,7 @@ def test_what_a_setting_names_is_not_started(name: str, tmp_path: Path) -> None:
         if "mergetool" in words:
             subprocess.run(["git", "merge", "other"], cwd=root, capture_output=True, check=False)
         env = {"HOME": str(root), "PATH": os.environ["PATH"]} | ({} if bites else git.environment(argv, str(root)))
-        subprocess.run(argv, cwd=root, env=env, input=given, capture_output=True, check=False, timeout=30)
+        subprocess.run(argv, cwd=root, env=env, input=given, capture_output=True, check=False, timeout=PATIENCE)
         assert bool(canaries(root)) == bites, "the second shows that the first means something"
 
 

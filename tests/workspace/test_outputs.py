@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.fakes import Person
 from tests.test_routing import play
+from tests.waiting import PATIENCE
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.core import fold
@@ -179,7 +180,7 @@ async def test_a_stop_while_it_is_kept_loses_no_receipt(
 
     def slow(self: Outputs, text: str) -> str:
         writing.set()
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE)
         return keep(self, text)
 
     monkeypatch.setattr(Outputs, "keep", slow)
@@ -189,7 +190,7 @@ async def test_a_stop_while_it_is_kept_loses_no_receipt(
     checks = {str(tmp_path / "work"): tuple(argv)} if what == "check" else {}
     made, _ = session(tmp_path, [steps[what], {"text": "ok"}], settings=Settings(checks=checks))
     task = asyncio.create_task(play(made, "go"))
-    await asyncio.to_thread(writing.wait, 10)
+    await asyncio.to_thread(writing.wait, PATIENCE)
     task.cancel()
     await asyncio.wait({task}, timeout=0.05)
     go_on.set()

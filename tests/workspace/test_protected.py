@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
 from tui_agent.workspace import protected
 from tui_agent.workspace.protected import remember, restore
 from tui_agent.workspace.runner import run
@@ -65,7 +66,7 @@ async def test_protected_names_are_restored_and_reported(script, expected, tmp_p
     (work / ".git" / "hooks" / "sample").write_text("hook")
     (work / ".git" / "hooks" / "link").symlink_to("sample")
     before = remember(work)
-    assert (await run(["sh", "-c", script], cwd=work, timeout=10)).exit_code == 0
+    assert (await run(["sh", "-c", script], cwd=work, timeout=PATIENCE)).exit_code == 0
     assert list(restore(work, before).changed) == expected
     if not any(
         each in script for each in ("rm -r .git", "git init", "worktrees/w t")
@@ -77,11 +78,11 @@ async def test_protected_names_are_restored_and_reported(script, expected, tmp_p
 async def test_a_further_work_tree_can_be_made_and_removed(tmp_path):
     async def git(*words):
         before = remember(tmp_path)
-        result = await run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=tmp_path, timeout=20)
+        result = await run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=tmp_path, timeout=PATIENCE)
         assert result.exit_code == 0, result.output
         return result.output, tuple(restore(tmp_path, before).changed)
 
-    await run(["git", "init", "-q"], cwd=tmp_path, timeout=20)
+    await run(["git", "init", "-q"], cwd=tmp_path, timeout=PATIENCE)
     await git("commit", "--allow-empty", "-m", "x")
     hook = tmp_path / ".git" / "hooks" / "pre-commit"  # the person's own
     hook.parent.mkdir(exist_ok=True)

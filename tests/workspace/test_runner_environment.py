@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from tests.waiting import PATIENCE
 from tui_agent.workspace.runner import RUN_MARK, child_environment, run
 
 CANARIES = {
@@ -24,7 +25,7 @@ async def test_a_command_sees_no_key(tmp_path, monkeypatch):
     for name, value in {**ORDINARY, **CANARIES}.items():
         if name not in {"LD_PRELOAD", "TMPDIR", "HOME"}:
             monkeypatch.setenv(name, value)
-    output = (await run(["env"], cwd=tmp_path, timeout=10)).output
+    output = (await run(["env"], cwd=tmp_path, timeout=PATIENCE)).output
     assert "canary" not in output
     assert "LC_ALL=C.UTF-8\n" in output
     assert "AI_AGENT=tui-agent\n" in output
@@ -86,9 +87,9 @@ async def test_a_program_is_looked_up_on_the_path_of_the_child(tmp_path):
     program.write_text("#!/bin/sh\necho found\n")
     program.chmod(0o755)
     env = child_environment({"PATH": f"{tmp_path}/bin:/usr/bin:/bin"})
-    assert (await run(["only-here"], cwd=tmp_path, timeout=10, env=env)).output == "found\n"
+    assert (await run(["only-here"], cwd=tmp_path, timeout=PATIENCE, env=env)).output == "found\n"
     env = child_environment({"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}, workspace=tmp_path)
-    assert "PATH" in (await run(["only-here"], cwd=tmp_path, timeout=10, env=env)).error
+    assert "PATH" in (await run(["only-here"], cwd=tmp_path, timeout=PATIENCE, env=env)).error
 
 
 @pytest.mark.parametrize("name", ["ls", "git"])
@@ -98,5 +99,5 @@ async def test_what_may_run_unasked_is_never_a_file_of_the_folder(name, tmp_path
     program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     program.chmod(0o755)
     env = child_environment({"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"})
-    assert (await run([name, "--version"], cwd=tmp_path, timeout=60, env=env)).exit_code == 0
+    assert (await run([name, "--version"], cwd=tmp_path, timeout=PATIENCE, env=env)).exit_code == 0
     assert not (tmp_path / "ran").exists()

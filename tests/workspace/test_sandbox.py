@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
 from tui_agent.workspace import landlock
 from tui_agent.workspace.confined import Confined
 from tui_agent.workspace.runner import run
@@ -161,7 +162,7 @@ def test_exactly_this_gets_through(kind, place, capsys):
     if not (box := same_or_reported(kind, capsys)):
         return
     argv = box.wrap([PYTHON, "-I", "-S", "-c", PROBE, *words], workspace=work)
-    result = asyncio.run(run(argv, cwd=work, timeout=20))
+    result = asyncio.run(run(argv, cwd=work, timeout=PATIENCE))
     assert result.error is None
     assert json.loads(result.output) == TABLES[kind]
     assert (outside / "new").exists() == (outside / "through").exists() == (kind == "none")
@@ -174,7 +175,7 @@ def test_more_folders_may_be_made_writable(kind, place, capsys):
     if not (box := same_or_reported(kind, capsys)):
         return
     argv = box.wrap(["sh", "-c", 'echo x > "$1/new"', "sh", str(outside)], workspace=work, writable=[outside])
-    assert asyncio.run(run(argv, cwd=work, timeout=20)).exit_code == 0
+    assert asyncio.run(run(argv, cwd=work, timeout=PATIENCE)).exit_code == 0
     assert (outside / "new").read_text() == "x\n"
 
 
@@ -217,7 +218,7 @@ def test_a_missing_program_is_told(kind, place, capsys):
     work, _, _ = place
     if not (box := same_or_reported(kind, capsys)):
         return
-    result = asyncio.run(run(box.wrap(["nothing-of-that-name"], workspace=work), cwd=work, timeout=20))
+    result = asyncio.run(run(box.wrap(["nothing-of-that-name"], workspace=work), cwd=work, timeout=PATIENCE))
     assert result.exit_code != 0
     assert "nothing-of-that-name" in (result.error or result.output)
 
@@ -232,17 +233,17 @@ def test_bwrap_hides_and_gives_a_network_only_when_asked(place, capsys):
     argv = box.wrap(
         ["sh", "-c", script], workspace=work, hidden=[outside / "keep", outside / "dir", outside / "absent"]
     )
-    output = asyncio.run(run(argv, cwd=work, timeout=20)).output
+    output = asyncio.run(run(argv, cwd=work, timeout=PATIENCE)).output
     assert output.endswith("/tmp/mine\n")
     assert "precious" not in output
     assert "secret" not in output
     connect = f"import socket; socket.create_connection(('127.0.0.1', {words[2]})); print('in')"
     argv = box.wrap([PYTHON, "-I", "-S", "-c", connect], workspace=work, network=True)
-    assert asyncio.run(run(argv, cwd=work, timeout=20)).output == "in\n"
+    assert asyncio.run(run(argv, cwd=work, timeout=PATIENCE)).output == "in\n"
     # not even then what listens below /run, only what names are looked up with
     argv = box.wrap(["ls", "-A", "/run"], workspace=work, network=True)
     names = Path(os.path.realpath("/etc/resolv.conf"))
-    there = set(asyncio.run(run(argv, cwd=work, timeout=20)).output.split())
+    there = set(asyncio.run(run(argv, cwd=work, timeout=PATIENCE)).output.split())
     assert there <= ({names.parts[2]} if names.is_relative_to("/run") else set())
 
 
@@ -264,7 +265,7 @@ def test_of_the_rights_of_root_only_those_over_files_processes_and_users_stay(pl
     if not (box := same_or_reported("landlock", capsys)):
         return
     argv = box.wrap(["grep", "CapEff", "/proc/self/status"], workspace=work)
-    result = asyncio.run(run(argv, cwd=work, timeout=60))
+    result = asyncio.run(run(argv, cwd=work, timeout=PATIENCE))
     assert int(result.output.split()[1], 16) & ~0b11111011 == 0
 
 
