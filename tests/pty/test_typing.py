@@ -9,6 +9,9 @@ import pytest
 
 from tests.pty.terminal import CTRL_J, CTRL_P, CTRL_X, ENTER, ESC, F2, Home, Terminal, call, kinds, say
 
+ARMING = 0.5
+"""Seconds without a key after which a dialog listens."""
+
 
 def writes(*names: str) -> dict[str, object]:
     return say("I will write.", *(call("write_file", path=name, content=f"{name}\n") for name in names))
