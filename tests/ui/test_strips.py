@@ -13,7 +13,7 @@ from tui_agent.ui.keymap import USUAL
 from tui_agent.ui.leader import strip_text
 
 
-@pytest.mark.parametrize(("width", "rows"), [(40, 19), (80, 9), (120, 6)])
+@pytest.mark.parametrize(("width", "rows"), [(40, 20), (80, 9), (120, 6)])
 def test_the_letters_behind_the_leader_fit_the_screen(width: int, rows: int) -> None:
     text = strip_text(USUAL, {}, width).plain
     wrapped = sum(-(-max(1, len(line)) // width) for line in text.split("\n"))
