@@ -189,7 +189,7 @@ def test_whole_files_requests_and_sessions_in_the_viewer(home: Home) -> None:
     home.script(say("\n\n".join(inputs()), call("read_file", path="a.txt")), say("that was all"))
     with Terminal(home, size=(120, 60)) as t:
         t.ready().paste("\n".join(inputs())[:300] + "\u202e\x9b2J")
-        t.pump(0.2)
+        t.rest(0.05)
         t.send(ENTER)
         t.wait_for("that was all")
         t.ready().send(TAB + TAB)

@@ -66,7 +66,7 @@ def test_after_other_sizes_only_what_can_be_scrolled_is_offered(home: Home) -> N
         for _ in range(3):
             for size in ((40, 20), (30, 8), (200, 50), (1, 1), (80, 24)):
                 t.resize(*size)
-                t.pump(0.2)
+                t.rest()
         t.armed()
         t.wait_gone("PgUp PgDn scroll")
 

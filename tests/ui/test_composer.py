@@ -240,6 +240,7 @@ def test_it_is_a_text_area():
 # ------------------------------------------------------------------ in a real terminal
 
 PROGRAM = """
+import sys
 from textual.app import App
 from tui_agent.ui.composer import Composer
 from tui_agent.ui.pastes import patch_pastes
