@@ -85,6 +85,16 @@ def test_the_numbers_are_those_of_the_server_and_unknown_is_never_nothing(
     assert ("1 of 2 replies not counted" in plain.err) == bool(silent)
 
 
+def test_what_a_request_cost_that_brought_no_reply_is_not_known(shell: Shell) -> None:
+    with serving(Failure(400, b"no"), Failure(400, b"no")) as server:
+        shell.use(server.url, profile="local = false\n")
+        result = shell.run("--json", "-p", "hi").json
+        plain = shell.run("-p", "hi")
+    assert (result["exit_code"], result["usage"]["cost"]) == (1, None)
+    assert "no reply  cost n/a" in plain.err
+    assert "$" not in plain.err
+
+
 def test_json_of_a_refused_action(shell: Shell) -> None:
     with serving(EDIT, Text("I would write it.")) as server:
         shell.use(server.url)
