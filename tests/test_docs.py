@@ -438,6 +438,7 @@ def test_a_name_of_nothing_is_found(name: str) -> None:
 def test_the_changelog_is_one_short_list_for_each_release_newest_first() -> None:
     first, *releases = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")
     assert first.startswith("# Changelog\n")
+    assert "\n- " not in first, "what is not released yet stands under its release"
     versions = [release.split("\n")[0].partition(",")[0] for release in releases]
     assert versions[0] == __version__
     assert versions == sorted(versions, key=lambda v: [int(part) for part in v.split(".")], reverse=True)
