@@ -160,6 +160,11 @@ def test_names_in_the_tree_and_of_the_folder(home: Home) -> None:
         assert_clean(t)
 
 
+def titles(t: Terminal) -> list[str]:
+    """What was written as the title of the window."""
+    return [title.decode() for title in re.findall(rb"\x1b\]2;([^\a]*)\a", t.raw)]
+
+
 def test_the_title_of_the_window(home: Home) -> None:
     folder = home.project / "od\x1b]0;x\x07d \u202ename\x9b2J"
     folder.mkdir()
@@ -180,7 +185,10 @@ def test_the_title_of_the_window(home: Home) -> None:
         t.until(lambda: t.raw.count(b"\x1b]2;") > len(odd), "not every question was a title, and the end")
         assert b"\x1b]2;[!] od<ESC>]0;x<BEL>d <U+202E>name<U+009B>2J - run" in t.raw
         t.send(FOCUS_IN)
-        t.until(lambda: b"\x1b[23;2t" in t.raw, "the title never came back")
+        t.until(lambda: titles(t)[-1] == "od<ESC>]0;x<BEL>d <U+202E>name<U+009B>2J", "the mark stayed")
+        t.send("/quit\r")
+        assert t.ended() == 0
+        assert t.raw.rindex(b"\x1b[23;2t") > t.raw.rindex(b"\x1b]2;"), "the title never came back"
         assert_clean(t)
 
 
