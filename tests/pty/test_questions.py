@@ -70,6 +70,20 @@ def test_focus_and_clicks_answer_nothing(home: Home) -> None:
         assert (home.project / "a.txt").read_text() == OLD
 
 
+def test_who_answers_and_looks_elsewhere_can_type_when_they_are_back(home: Home) -> None:
+    changes(home)
+    with Terminal(home) as t:
+        t.ready().send("go")
+        t.wait_for("› go")
+        t.send(ENTER + b"\x1b[O")
+        t.wait_for("Apply this edit?")
+        t.armed().send(b"y\x1b[O")
+        t.wait_for("done")
+        t.rest(0.1).send(b"\x1b[I")
+        t.rest(0.1).send("thanks")
+        t.wait_for("› thanks")
+
+
 def test_a_kill_with_a_question_open_leaves_it_unanswered_and_nothing_done(home: Home) -> None:
     changes(home)
     with Terminal(home) as t:

@@ -125,11 +125,17 @@ class MainScreen(Screen[None], inherit_bindings=False):
         """The clock of the footer runs only while something goes on."""
         self.watch(self.app, "app_focus", self.attention.looked_at, init=False)
         self.watch(self.app, "app_focus", self.files.looked_at, init=False)
+        self.watch(self.app, "app_focus", self._come_back, init=False)
         self.app.app_suspend_signal.subscribe(self, lambda _: self.attention.leave(), immediate=True)
         self.app.app_resume_signal.subscribe(self, lambda _: self.attention.come_back(), immediate=True)
         self.watch(self, "selections", self.follow_effect, init=False)
         self._ticker = self.set_interval(1.0, self.refresh_footer, pause=True)
         self.refresh_footer()
+
+    def _come_back(self, here: bool) -> None:
+        """The terminal got the focus; while it had none nothing got it from a dialog that closed."""
+        if here and self.is_current and self.focused is None:
+            self.composer.focus()
 
     def on_unmount(self) -> None:
         """Leave the terminal its own title."""
