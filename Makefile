@@ -7,8 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 NEW := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 
-# one worker a core; more (WORKERS=4) are faster, and make the terminals of the tests wait for each other
-WORKERS ?= auto
+# the tests of the screen and of programs wait more than they work: twice as many workers as a small machine has cores
+WORKERS ?= 4
 
 # how many times as many examples `make fuzz` draws as the gate
 FUZZ ?= 10
