@@ -90,6 +90,7 @@ async def _sessions_damaged(app: AgentApp, pilot: Pilot[int]) -> None:
         log.write(b'{"seq":9,"t":1.0,"type":"assi')
     os.utime(folder / "log.jsonl", (AT.timestamp() - 3 * 86_400,) * 2)
     (app.shelf.folder / "b").mkdir()
+    os.utime(app.shelf.folder / "b", (AT.timestamp() - 4 * 86_400,) * 2)
     (await _list(app, pilot)).action_all()
 
 
