@@ -24,6 +24,7 @@ NOT_RUN: Mapping[str, str] = {
     "pipx install .": "needs the package index: tests/packaging/test_from_index.py",
     "make check": "is what runs this",
     "make test": "is what runs this",
+    "make fuzz": "needs the tests, and much time: test_targets_of_make_exist",
     "make clean": "takes the environment away that this runs in",
     "tui-agent reset-terminal": "needs a terminal: tests/pty/test_leaving.py",
 }

@@ -341,6 +341,7 @@ async def test_palette_and_leader_reach_the_same_actions(tmp_path: Path) -> None
                 await pilot.press(key)
                 await pilot.pause()
             await until(lambda: isinstance(app.screen, Palette))
+            await pilot.pause()  # it is painted
             assert "Switch provider" in text_of(app)
             await pilot.press("escape")
             await until(lambda: type(app.screen) is MainScreen)

@@ -413,6 +413,7 @@ async def test_the_keys_of_the_question_of_trust_and_of_a_view_can_be_moved(tmp_
         await until(lambda: "[ ] instructions: AGENTS.md" in text_of(app) or "[ ] AGENTS.md" in text_of(app))
         await pilot.press("m", "o")
         await until(lambda: isinstance(app.screen, Viewer) and "Use tabs." in text_of(app))
+        await pilot.pause()  # it is painted
         assert "F9 close" in text_of(app)
         await pilot.press("escape", "f9")
         await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)

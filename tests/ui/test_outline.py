@@ -29,6 +29,7 @@ async def test_each_message_with_its_files_and_the_way_there(tmp_path: Path) -> 
         await idle(app)
         await send(app, pilot, "/outline")
         await until(lambda: isinstance(app.screen, Palette))
+        await pilot.pause()  # it is painted
         assert "1  explain this" in text_of(app)
         assert "2  then write" in text_of(app)
         assert text_of(app).count("±2") >= 1

@@ -75,6 +75,7 @@ async def test_a_changed_tool_is_shown_and_taken_or_left(tmp_path: Path, key: st
         await until(lambda: bool(servers.all[0].pending))
         await send(app, pilot, "/mcp h")
         await until(lambda: isinstance(app.screen, Palette))
+        await pilot.pause()  # it is painted
         assert "2 off until you look" in text_of(app)
         await pilot.press("enter")
         await until(lambda: isinstance(app.screen, Viewer))
@@ -84,6 +85,7 @@ async def test_a_changed_tool_is_shown_and_taken_or_left(tmp_path: Path, key: st
         first = app.screen
         await pilot.press("escape")
         await until(lambda: isinstance(app.screen, Viewer) and app.screen is not first)
+        await pilot.pause()  # it is painted
         assert "new: h/new" in text_of(app)
         await pilot.press("escape")
         await until(lambda: isinstance(app.screen, Palette))
@@ -100,8 +102,9 @@ async def test_one_is_looked_at_switched_off_and_on(tmp_path: Path) -> None:
         await until(lambda: (bad.state, good.state) == ("failed", "ready"))
         await send(app, pilot, "/mcp")
         await until(lambda: isinstance(app.screen, Palette))
+        await pilot.pause()  # it is painted
         assert "failed, it ended with exit code 4" in text_of(app)
-        assert "ready, 7 tools" in text_of(app)
+        assert "ready, 8 tools" in text_of(app)
         await pilot.press("down", "enter")
         await until(lambda: isinstance(app.screen, Palette) and "Its tools and faults" in text_of(app))
         await pilot.press("enter")
