@@ -53,7 +53,7 @@ def stop(number):
     if ending != "deaf":
         app.loop.call_soon_threadsafe(lambda: app.exit(return_code=128 + number))
 
-with guard(stop, seconds=0.3 if ending in ("deaf", "busy") else 60.0):
+with guard(stop, seconds=0.3 if ending in ("deaf", "busy", "closed") else 60.0):
     if ending == "escape":
         import termios, tty
         tty.setraw(0)
@@ -167,7 +167,7 @@ def test_a_second_signal_does_not_change_the_code(start):
 
 @pytest.mark.pty
 def test_a_closed_terminal_ends_the_app():
-    session = Session("wait")
+    session = Session("closed")  # what is stuck in writing to it is ended by the guard
     session.read_until(b"ready")
     os.close(session.master)
     try:
