@@ -39,6 +39,15 @@ async def test_one_number_then_only_the_sign_on_narrow_terminals():
         assert rows(view)[1:3] == ["   2      - line 2", "       2  + LINE 2"]
 
 
+async def test_a_bar_that_comes_after_the_scrolling_stands_where_the_text_does():
+    view = DiffView(numbered(40), b"")
+    async with shown(view, size=(80, 10)):
+        view.show_vertical_scrollbar = False
+        view.scroll_to(y=7, animate=False, immediate=True, force=True)
+        view.show_vertical_scrollbar = True
+        assert (view.scroll_offset.y, view.vertical_scrollbar.position) == (7, 7)
+
+
 async def test_long_lines_wrap_with_a_mark_and_nothing_is_lost():
     text = "".join(chr(ord("a") + n % 26) for n in range(100))
     view = DiffView(b"", text.encode() + b"\n")

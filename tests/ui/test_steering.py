@@ -94,7 +94,7 @@ async def test_it_can_be_taken_back_and_a_stop_keeps_it(tmp_path: Path) -> None:
         await idle(app)
         assert (app.talk.queue, app.talk.soon) == (["one"], 0)
         assert len(seen) == 1
-        assert app.session.place.unsent().queue == ("one",)
+        await until(lambda: app.session.place.unsent().queue == ("one",))
 
 
 async def test_what_no_run_can_hear_waits_for_its_end(tmp_path: Path) -> None:

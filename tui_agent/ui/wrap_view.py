@@ -235,6 +235,11 @@ class WrapView(ScrollView, can_focus=False):
         while self._work():  # noqa: ASYNC110 - this is not waiting for anything, it gives way
             await asyncio.sleep(0)
 
+    def watch_show_vertical_scrollbar(self, shown: bool) -> None:
+        """A bar that comes after the view was scrolled stands where the text does: Textual moves only one that is there."""
+        if shown:
+            self.vertical_scrollbar.position = self.scroll_y
+
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for a new width; a new height may move where it begins, and whether there is more to scroll to."""
         if self._at_first:
