@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import errno
 import io
 import os
@@ -148,7 +149,12 @@ def entry() -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave)
-    sys.exit(main())
+    code = main()
+    # it is over, and how: an interrupt ends the wait for a thread, and nothing else, for Python would die of it
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(code))
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
 
 
 def _leave(number: int, _frame: FrameType | None) -> NoReturn:

@@ -318,6 +318,30 @@ def test_an_ignored_hangup_stays_ignored(shell: Shell) -> None:
     assert process.returncode == 143
 
 
+STUCK = """
+import threading, time
+def stuck():
+    while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+    threading.Event().wait()
+threading.Thread(target=stuck).start()
+"""
+LAST = """
+class Late:
+    def __del__(self, kill=os.kill, pid=os.getpid(), number=signal.SIGINT):
+        kill(pid, number)
+sys.late = Late()
+"""
+
+
+@pytest.mark.parametrize("late", [STUCK, LAST], ids=["a thread is waited for", "the interpreter ends"])
+def test_an_interrupt_behind_the_end_changes_no_code(shell: Shell, late: str) -> None:
+    code = f"import os, signal, sys\nfrom tui_agent import cli\ncli.main = lambda: 3\n{late}cli.entry()"
+    done = shell.run(command=("-c", code))
+    assert (done.code, done.err) == (3, "")
+
+
 def test_70_a_bug_leaves_a_reason_and_no_traceback(shell: Shell) -> None:
     with serving(Text("hi")) as server:
         shell.use(server.url)

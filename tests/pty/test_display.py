@@ -35,7 +35,8 @@ OWN = re.compile(
     rb"|\x1b\[\?(?:2026|2048)\$p"  # what the terminal can do
     rb"|\x1b\]11;\?\x1b\\|\x1b\[c"  # which background it has, and who it is
     rb"|\x1b7\r\xe2\x94\x80\x1b\[6n\r\x1b\[K\x1b8"  # how wide it draws a line
-    rb"|\x1b\[>25u|\x1b\[<u"  # the keyboard
+    rb"|\x1b\[[>=]25u|\x1b\[<u"  # the keyboard
+    rb"|\x1b\]52;c;[A-Za-z0-9+/=]*\x07"  # what is copied
     rb"|\x1b\]22;[a-z-]*\x07"  # the shape of the mouse pointer
     rb"|\x1b\[2[23];2t|\x07?\x1b\]2;(?P<title>[^\x00-\x1f\x7f]*)\x07"  # bell and title, the title before
     rb"|\r\n"

@@ -178,8 +178,9 @@ sys.exit(main(sys.argv[1:]))
         ("main", "module.MainScreen.compose = broken"),
         ("app", "module.AgentApp.__init__ = broken"),
         ("approval", "module.ApprovalScreen.show_state = broken"),
+        ("pastes", "module.PasteParser.tick = broken"),
     ],
-    ids=["render", "handler", "agent task", "worker", "compose", "before the screen", "dialog"],
+    ids=["render", "handler", "agent task", "worker", "compose", "before the screen", "dialog", "keys"],
 )
 def test_a_crash(home: Home, module: str, patch: str) -> None:
     home.script(say("I will write.", call("write_file", path="a.txt", content="a\n")))

@@ -153,6 +153,19 @@ def test_unseen_lines_need_a_second_y(home: Home) -> None:
         t.wait_for("stopped")
 
 
+def test_bytes_that_are_no_text_end_nothing(home: Home) -> None:
+    home.script(say("well"))
+    with Terminal(home) as t:
+        t.ready().send(b"a\xffb\xc3")
+        t.rest(0.05)
+        t.send(b"c")
+        t.wait_for("› a\ufffdb\ufffdc")
+        t.paste("d")
+        t.send(b"\x1b[200~\xe4\xf6 e\x1b[201~")
+        t.wait_for("› a\ufffdb\ufffdcd\ufffd\ufffd e")
+        assert t.process.poll() is None
+
+
 @pytest.mark.parametrize(
     "keys",
     [CTRL_J, b"\x1b[13;2u", b"\x1b[27;2;13~", b"\x1b\r", b"\x1b[13;3u"],

@@ -102,6 +102,21 @@ def test_folders_that_were_made_go_with_their_last_file_and_come_back(desk) -> N
     assert sorted(str(p.relative_to(desk.root)) for p in desk.root.rglob("*")) == ["old", "old/a", "old/a/mine.txt"]
 
 
+def test_folders_that_were_made_go_when_their_file_is_gone_already(desk) -> None:
+    receipts = [
+        desk.call("write_file", path="a/b/1.txt", content="x\n").receipt,
+        desk.call("delete_file", path="a/b/1.txt").receipt,
+    ]
+    other = desk.call("write_file", path="c/2.txt", content="x\n").receipt
+    (desk.root / "c/2.txt").unlink()
+    kept = desk.call("write_file", path="d/3.txt", content="x\n").receipt
+    desk.put("d/3.txt", "mine\n")
+    assert [step.state for step in planned(desk, *receipts, other, kept).values()] == ["same", "same", "changed"]
+    steps = asyncio.run(desk.workspace.plan_undo([*receipts, other, kept]))
+    asyncio.run(desk.workspace.undo([step for step in steps if step.state == "same"]))
+    assert sorted(str(p.relative_to(desk.root)) for p in desk.root.rglob("*")) == ["d", "d/3.txt"]
+
+
 def test_undo_to_the_middle(desk) -> None:
     first = desk.call("write_file", path="a.txt", content="one\n").receipt
     second = desk.call("write_file", path="a.txt", content="two\n").receipt

@@ -335,9 +335,16 @@ class AgentApp(CaretApp, inherit_bindings=False):
             self._exception_event.set()
         self._close_messages_no_wait()
 
-    def panic(self, *_: RenderableType) -> None:
-        """Leave without words: Textual calls it when the terminal cannot be read any more."""
+    def panic(self, *said: RenderableType) -> None:
+        """Leave: Textual calls it when keys cannot be read any more. A terminal that is gone needs no words."""
+        from rich.traceback import Traceback  # noqa: PLC0415 - a tenth of a second, and by now whoever calls this has it
+
         self._return_code = 1
+        for trace in (trace for trace in said if isinstance(trace, Traceback)):
+            stack = trace.trace.stacks[0]
+            if stack.exc_type != OSError.__name__:
+                at = f" in {stack.frames[-1].name}" if stack.frames else ""
+                self._handle_exception(RuntimeError(f"keys cannot be read: {stack.exc_type}{at}: {stack.exc_value}"))
         self._close_messages_no_wait()
 
 

@@ -48,3 +48,6 @@ class Field(Input):
     def replace(self, text: str, start: int, end: int) -> None:
         """Put what can be shown of a text in the place of another: every key and every paste comes through here."""
         super().replace(clean(text, self.value[:start]), start, end)
+
+    def restricted(self) -> None:
+        """What has no room is not taken, without Textual's bell: that is for a person who looks elsewhere."""

@@ -2,11 +2,15 @@
 
 Textual's own parser takes an ESC inside of a paste for a key: coloured output that is pasted comes scrambled, and
 what follows the ESC acts, Enter included. Here its parser gets the inside of a paste whole and cleaned.
+
+And bytes that are no UTF-8, of a terminal with another encoding or of a broken paste, end the thread that reads keys, and
+with it the program. Here each is a character that says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from codecs import IncrementalDecoder, getincrementaldecoder
+from collections.abc import Callable, Iterable
 
 from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
 from textual.drivers import linux_driver, linux_inline_driver
@@ -55,7 +59,13 @@ class PasteParser(XTermParser):
             yield message
 
 
+def _tolerant(encoding: str) -> Callable[[], IncrementalDecoder]:
+    """A decoder that replaces what it cannot read."""
+    return lambda: getincrementaldecoder(encoding)("replace")
+
+
 def patch_pastes() -> None:
-    """Let the drivers of Textual read by `PasteParser`; they offer no other way."""
+    """Let the drivers of Textual read by `PasteParser`, and whatever comes; they offer no other way."""
     for driver in (linux_driver, linux_inline_driver):
         driver.XTermParser = PasteParser  # type: ignore[attr-defined]  # imported there, not exported
+        driver.getincrementaldecoder = _tolerant  # type: ignore[attr-defined]

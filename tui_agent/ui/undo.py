@@ -42,7 +42,7 @@ LIST_KEYS = ("↑↓ choose", "Enter see what it would do", "Esc close")
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the person wants done: the whole plan, and the steps of it that are to be carried out."""
+    """What the person wants done: the whole plan, and the steps of it that are to be carried out or are so already."""
 
     turn: int
     plan: tuple[Restore, ...]
@@ -51,7 +51,7 @@ class Chosen:
     @property
     def something(self) -> bool:
         """Whether a file goes back, or has already."""
-        return bool(self.steps) or any(step.state == "same" for step in self.plan)
+        return bool(self.steps)
 
 
 Plan = Callable[[Sequence[Receipt]], Awaitable[tuple[Restore, ...]]]
@@ -232,7 +232,7 @@ class UndoScreen(Modal[Chosen | None]):
     def action_carry_out(self) -> None:
         """Do it."""
         if self._plan is not None:
-            steps = tuple(step for step in self._plan if step.path in self._chosen)
+            steps = tuple(step for step in self._plan if step.path in self._chosen or step.state == "same")
             chosen = Chosen(self._turn, self._plan, steps)
             if chosen.something or self._beside:
                 self.dismiss(chosen)

@@ -17,9 +17,12 @@ from tui_agent.core.types import (
 from tui_agent.tools.arguments import ToolError
 from tui_agent.workspace import committed
 from tui_agent.workspace.files import permissions, sha256, stale
-from tui_agent.workspace.receipts import UNKNOWN, UNREADABLE, Restore, plan
+from tui_agent.workspace.receipts import UNKNOWN, UNREADABLE, Restore, State, plan
 from tui_agent.workspace.running import Run
 from tui_agent.workspace.writing import Change, Writing
+
+_GOES: frozenset[State] = frozenset({"ready", "same", "changed", "unsure"})
+"""What undo takes away, or finds gone, where the file is not to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,13 @@ class Restoring:
         outcome = await self.writing.make(lambda: self._back(step))
         if outcome.receipt is None:
             return outcome
-        if step.target is None:
-            await asyncio.to_thread(self.writing.disk.remove_empty, step.folders)
+        await self.tidy((step,))
         return replace(outcome, text=f"restored {step.path}" if outcome.status == "applied" else outcome.text)
+
+    async def tidy(self, steps: Sequence[Restore]) -> None:
+        """Remove the folders that were made for files which are not to be, those that are empty."""
+        made = [folder for step in steps if step.target is None and step.state in _GOES for folder in step.folders]
+        await asyncio.to_thread(self.writing.disk.remove_empty, dict.fromkeys(made))
 
     def _back(self, step: Restore) -> Change:
         self.writing.disk.remove_empty((step.path,) if step.now is None else ())  # a folder may be where it was

@@ -330,8 +330,11 @@ class Workspace:
     async def undo(self, steps: Iterable[Restore]) -> tuple[Outcome, ...]:
         """Carry out steps of a plan, each only if its file still is as the plan saw it; each leaves a receipt.
 
-        A step that asks overwrites what is, or may be, somebody's own: pass it only after a yes for that file.
+        A step that asks overwrites what is, or may be, somebody's own: pass it only after a yes for that file. Of a file
+        that is gone already the folders go that were made for it.
         """
         # what goes first, from the inside out: a file may have taken the place of a folder, or a folder that of a file
         order = sorted(steps, key=lambda step: (step.target is not None, -step.path.count("/")))
-        return tuple([await self._restoring.undo(step) for step in order if step.possible])
+        outcomes = [await self._restoring.undo(step) for step in order if step.possible]
+        await self._restoring.tidy(order)
+        return tuple(outcomes)
