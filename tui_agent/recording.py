@@ -55,6 +55,11 @@ class Run:
         return last.denied if len(same) < TOO_OFTEN else ""
 
     @property
+    def too_long(self) -> int:
+        """How many of its requests the server refused as too long; each was a step, and was said again shorter."""
+        return len(self.of(ev.Overflowed))
+
+    @property
     def tools(self) -> tuple[ToolSpec, ...]:
         """The tools that a model was offered in any protocol; a server's own come without what is known of their fields."""
         names = dict.fromkeys((*self.named(text=False), *self.named(text=True)))
@@ -80,7 +85,7 @@ class Run:
             replies += isinstance(event, ev.AssistantSaid)
         ends = self.of(ev.RunEnded)
         if ends and ends[-1].reason is StopReason.STEP_LIMIT:
-            return replace(today, max_steps=ends[-1].steps)
+            return replace(today, max_steps=ends[-1].steps - self.too_long)
         return today
 
 
@@ -119,6 +124,8 @@ def _interrupted(own: Sequence[Recorded], at: int) -> bool:
             return True
         case ev.RunEnded(reason=StopReason.STOPPED, detail=detail):
             return detail in {"stopped by you", CUT_OFF}
-        case ev.RunEnded(reason=StopReason.CONTEXT_LIMIT):
-            return True  # how full a request was depends on the prompt, which the log does not hold
+        case ev.RunEnded(reason=StopReason.CONTEXT_LIMIT | StopReason.TOKEN_LIMIT | StopReason.COST_LIMIT):
+            return True  # how full it was and what it took depend on prompt and prices, which the log does not hold
+        case ev.Overflowed():  # a step that leaves nothing to play, and the last ones are counted aloud
+            return any(isinstance(event, ev.Notice) and event.text in _LEFT for event in own[:at])
     return False

@@ -22,10 +22,10 @@ from tui_agent.core.agent import Agent
 from tui_agent.core.check import Check
 from tui_agent.core.endings import BROKEN_OFF, UNANSWERED, Limits
 from tui_agent.core.evidence import Changed, missing
-from tui_agent.core.guards import NOT_SHOWN, PASSED_BUT, denial
+from tui_agent.core.guards import NOT_SHOWN, PASSED_BUT, denial, floor_of
 from tui_agent.core.log import MemoryLog, is_durable
 from tui_agent.core.lookup import Lookup, ReadOutput
-from tui_agent.core.loop import run
+from tui_agent.core.loop import TAKEN, run
 from tui_agent.core.programs import TOOLS as CLASSES
 from tui_agent.core.reply import over_the_limit, parse_arguments
 from tui_agent.core.standing import apart
@@ -90,12 +90,13 @@ def _replies(recording: Run) -> Iterator[tuple[Delta, ...]]:
     said: ev.AssistantSaid | None = None
     answered = False
     offered = tuple(tool for tool in recording.tools if tool.name in recording.named(text=True))
-    for event in recording.events:
-        if shape_of(event) is None:
+    for event, then in pairwise((*recording.events, None)):
+        if event is None or shape_of(event) is None:
             continue
         match event:
             case ev.AssistantSaid(complete=True):
-                yield tuple(_deltas(event, protocol, offered))
+                as_it_came = isinstance(then, ev.Notice) and then.text == TAKEN
+                yield tuple(_deltas(event, protocol, offered, as_it_came=as_it_came))
                 said, answered = None, True
                 continue
             case ev.AssistantSaid():
@@ -111,14 +112,16 @@ def _replies(recording: Run) -> Iterator[tuple[Delta, ...]]:
         answered = False
 
 
-def _deltas(event: ev.AssistantSaid, protocol: str, offered: tuple[ToolSpec, ...]) -> Iterator[Delta]:
+def _deltas(
+    event: ev.AssistantSaid, protocol: str, offered: tuple[ToolSpec, ...], *, as_it_came: bool
+) -> Iterator[Delta]:
     message = event.message
     if message.reasoning:
         yield ReasoningDelta(message.reasoning)
     if protocol != "native":
         codec = Speech("", "", StepDown(protocol)).codec  # type: ignore[arg-type]  # a word that the log held
         assert isinstance(codec, Text)
-        as_it_came = event.finish in {*UNANSWERED, *BROKEN_OFF} and not message.calls
+        as_it_came = as_it_came or (event.finish in {*UNANSWERED, *BROKEN_OFF} and not message.calls)
         yield TextDelta(message.text if as_it_came else codec.written(message, offered))
     else:
         typed = [call for call in message.calls if call.arguments is not None and _typed(call)]
@@ -209,7 +212,9 @@ class RecordedTools:
             return Outcome("error", "error: the recording holds no result of this call", invalid=True)
         if not done.summary or done.invalid:
             return outcome_then(done)
-        policy = PolicyRequest(call.name, CLASSES.get(call.name, "none"))
+        path, floor = floor_of(done.note, done.text) if done.denied == "person" else ("", "")
+        floors = (floor,) if floor else ()
+        policy = PolicyRequest(call.name, CLASSES.get(call.name, "none"), path=path or None, floors=floors)
         summary = self._asked.get(call.id, done.summary)
         return ApprovalRequest(f"replay-{call.id}", call, self._effect(done), policy, summary)
 
@@ -318,7 +323,7 @@ async def play(
     number = 0
     for recording in runs(events):
         await stage.beside(recording)
-        expected = [shape for event in recording.events if (shape := shape_of(event, executes=stage.executes))]
+        expected = list(_expected(recording, executes=stage.executes))
         log, stopping = MemoryLog(list(recording.before)), recording.stopping
         agent = Agent(
             recorded_model(recording),
@@ -361,6 +366,16 @@ async def play(
         if at < len(expected):
             return number, Divergence(number, expected[at], {"event": "the end of the run"})
     return number, None
+
+
+def _expected(recording: Run, *, executes: bool) -> Iterator[Shape]:
+    """What a replay of a run must show. A request that was too long leaves no reply to play, so its step does not count."""
+    for event in recording.events:
+        shape = shape_of(event, executes=executes)
+        if isinstance(event, ev.RunEnded):
+            shape = shape_of(replace(event, steps=event.steps - recording.too_long))
+        if shape is not None:
+            yield shape
 
 
 def _said_by_now(recording: Run, log: MemoryLog) -> list[ev.Steered]:

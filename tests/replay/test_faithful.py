@@ -41,7 +41,7 @@ from tui_agent.workspace.receipts import Blobs
 
 LINES = "".join(f"line {number}\n" for number in range(30))
 CHANGED = LINES.replace("line 2\n", "TWO\n").replace("line 25\n", "25\n")
-START = {"a.txt": LINES, "b.txt": "total = 1\n"}
+START = {"a.txt": LINES, "b.txt": "total = 1\n", ".env": "KEY=1\n"}
 
 
 def native(name: str, /, **arguments: Any) -> dict[str, Any]:
@@ -100,6 +100,10 @@ SESSIONS: dict[str, tuple[str, list[Any], Person]] = {
     "paused in JSON": ("json", [{**say('{"final": "x"}'), "finish": "pause"}, say('{"final": "y"}')], Person()),
     "done with nothing to say": ("verbs", [say("DONE"), say("DONE  ")], Person()),
     "paused": ("native", [{**say("One, "), "finish": "pause"}, say("two.")], Person()),
+    "a secret that is not read": ("native", [native("read_file", path=".env"), say("No."), say("So.")], Person(["no"])),
+    "nor for a reason": ("native", [native("read_file", path=".env"), say("No."), say("So.")], Person(["no:(it: is)"])),
+    "in plain words between what is none": ("auto", [typed("write_file", path="n.txt", content="x\n"), say('{"tool"'),
+                                                     say("Yes."), say("Yes."), say('{"tool"'), say("DONE x")], Person()),
     "not read": ("native", [native("write_file", path="b.txt", content="x\n"), READ,
                             native("write_file", path="a.txt", content=CHANGED), say("Done.")], Person()),
 }  # fmt: skip

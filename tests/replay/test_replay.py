@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Shell, shell  # noqa: F401 - a fixture
-from tests.cli.server import Calls, Text, call, serving
+from tests.cli.server import Calls, Failure, Text, call, serving
 from tests.fakes import Person
 from tests.replay.record import CHECK, FOLDER, START, person, record
 from tests.test_modes import play as play_session
@@ -229,6 +229,7 @@ def as_recorded(shell: Shell, *more: str) -> None:  # noqa: F811
     assert done.code == 0, done.out + done.err
 
 
+TOO_LONG = Failure(400, b'{"error": {"message": "too long", "code": "context_length_exceeded"}}')
 DENIED = '[permissions]\ndeny = ["rm"]\n'
 RUNS: dict[str, tuple[tuple[Any, ...], tuple[str, ...], str]] = {
     "nobody to ask about a command": ((call("run_command", argv=["touch", "x, y"]), Text("No.")), (), ""),
@@ -253,6 +254,14 @@ RUNS: dict[str, tuple[tuple[Any, ...], tuple[str, ...], str]] = {
         ("--dry-run",),
         "",
     ),
+    "tokens used up": ((call("list_files"), call("read_file", path="x")), ("--max-tokens", "150"), ""),
+    "money spent": ((call("list_files"),), ("--max-cost", "1"), "[profiles.local.pricing]\ninput = 1e6\n"),
+    "too long for the server": (
+        (*[call("list_files", f"{n} " * 99) for n in range(2)], TOO_LONG, Text("Seen.")),
+        (),
+        "",
+    ),
+    "too long in the last steps": ((call("list_files", "x " * 99), TOO_LONG, Text("Sum.")), ("--max-steps", "3"), ""),
     "the same again": ((call("list_files"), call("list_files"), Text("Seen.")), (), ""),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
@@ -99,6 +100,13 @@ def rejected(request: ApprovalRequest, decision: Decision) -> str:
         return f"user skipped{because}"
     floors = f" ({request.policy.path}: {request.policy.floors[0]})" if request.policy.floors else ""
     return f"user rejected the {_NOUNS.get(type(request.effect), 'action')}{floors}{because}"
+
+
+def floor_of(note: str, text: str) -> tuple[str, str]:
+    """The file of a rejected request and what was special about it, from what `refusal` made of it; "" for nothing."""
+    said = text.removesuffix(f": {note}") if note else text
+    found = re.fullmatch(r"user rejected the \w+ \((.+?): (.+)\)", said, re.DOTALL)
+    return (found[1], found[2]) if found else ("", "")
 
 
 def denial(note: str, text: str, permission: PermissionClass) -> Verdict:

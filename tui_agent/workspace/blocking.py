@@ -35,6 +35,8 @@ async def off_loop(work: Callable[[], T], stopped: Event | None = None) -> T | O
         if stopped is not None:
             stopped.set()
         await ended(task)
+        if not task.cancelled():
+            task.exception()  # nobody asks for it any more, and what nobody asked for is printed
         raise
     except ToolError as error:
         return Outcome(error.status, str(error), note=error.note, invalid=error.invalid)
