@@ -7,6 +7,8 @@ here, and no text that leaves holds a key.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
 import importlib
 import re
@@ -18,7 +20,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlunsplit
+from urllib.parse import urljoin, urlunsplit
 
 from tui_agent import __version__
 from tui_agent.core.address import is_encrypted, is_loopback, is_server, origin, parts_of
@@ -29,6 +31,7 @@ from tui_agent.core.types import ConfigError, ProviderError
 from tui_agent.providers import errors
 from tui_agent.providers.keys import check_header, own_secrets, read_key
 from tui_agent.providers.network import Network
+from tui_agent.providers.silence import GRACE
 from tui_agent.providers.wire import Wire, WireFault
 
 PIECE = 1 << 16
@@ -246,6 +249,39 @@ def inflating(encoding: str) -> Callable[[bytes], Iterator[bytes]] | None:
 
 
 # ------------------------------------------------------------------ what went wrong
+
+
+async def refusal(response: Any, call: Call) -> tuple[ProviderError, str]:
+    """The error of a response that is not 2xx, and the beginning of its body as it is; redirects are reported."""
+    status = response.status_code
+    if 300 <= status < 400:
+        target = _target(call.url, response.extensions["location"])
+        message = f"{origin(call.url)} redirects to {target} (HTTP {status}): not followed, correct the endpoint if you trust it"
+        return told(ProviderError("bad_request", message, status=status), call), ""
+    body = await _said(response, min(GRACE, call.profile.timeouts.idle))
+    error = errors.from_response(status, response.headers, body, call.secrets)
+    return told(error, call), body[: errors.MAX_BODY].decode("utf-8", "replace")
+
+
+async def _said(response: Any, seconds: float) -> bytes:
+    """What came of an error's body within a size and some seconds in all: the status alone already is an answer."""
+    httpx = load_httpx()
+    body = bytearray()
+    with contextlib.suppress(TimeoutError, httpx.TransportError, httpx.DecodingError):
+        async with asyncio.timeout(seconds), aclosing(unpacked(response)) as chunks:
+            async for data in chunks:
+                body += data
+                if len(body) >= 2 * errors.MAX_BODY:
+                    break
+    return bytes(body)
+
+
+def _target(url: str, location: str) -> str:
+    """Where a redirect leads, as far as that may be shown."""
+    try:
+        return origin(urljoin(url, location))
+    except ValueError:
+        return origin(location)
 
 
 def told(error: ProviderError, call: Call) -> ProviderError:

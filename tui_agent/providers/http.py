@@ -15,17 +15,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager, closing
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any
-from urllib.parse import urljoin
 
 from tui_agent.core.address import origin, shown
 from tui_agent.core.profile import ANSWER_LENGTHS, Profile
 from tui_agent.core.types import Delta, ProviderError, ReasoningDelta, ReplyEnd, Request, RetryTick, TextDelta
 from tui_agent.providers import errors, vendors
-from tui_agent.providers.connection import Call, client, load_httpx, prepare, told, transport_error, unpacked
+from tui_agent.providers.connection import Call, client, load_httpx, prepare, refusal, told, transport_error, unpacked
 from tui_agent.providers.effort import with_effort
 from tui_agent.providers.masking import Mask
 from tui_agent.providers.network import Network
-from tui_agent.providers.silence import GRACE, Limits
+from tui_agent.providers.silence import Limits
 from tui_agent.providers.vendors import Vendor
 from tui_agent.providers.wire import Decoder, Wire, WireFault, protocol_fault
 
@@ -57,10 +56,9 @@ class Link:
 class _Refused(Exception):  # noqa: N818 - it carries an error value
     """The server answered with a status that is not 2xx. `body` is for `vendors.adapt` only, it may hold anything."""
 
-    def __init__(self, error: ProviderError, status: int, body: str) -> None:
+    def __init__(self, error: ProviderError, body: str) -> None:
         super().__init__(error.message)
         self.error = error
-        self.status = status
         self.body = body
 
 
@@ -101,7 +99,7 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
                         begun = True
                         yield delta
         except _Refused as refused:
-            without = vendors.adapt(vendor, body, refused.status, refused.body)
+            without = vendors.adapt(vendor, body, refused.error.status or 0, refused.body)
             if without is not None and without[1] not in adapted:
                 vendor, name = without
                 learned[known] = vendor
@@ -149,7 +147,7 @@ async def _attempt(call: Call, body: Mapping[str, Any], decoder: Decoder) -> Asy
     try:
         async with _exchange(call, body) as response:
             if not 200 <= response.status_code < 300:
-                raise await _refusal(response, call)
+                raise _Refused(*await refusal(response, call))
             chunks = unpacked(response) if "content-encoding" in response.headers else response.aiter_raw()
             async with aclosing(
                 _body(chunks, decoder, Limits(call.profile.timeouts, response.extensions["asked"]))
@@ -275,36 +273,3 @@ async def _sent(through: Any, call: Call, content: bytes) -> Any:
         else:
             response.extensions["asked"] = asked
             return response
-
-
-async def _refusal(response: Any, call: Call) -> _Refused:
-    """The error of a response that is not 2xx; redirects are reported."""
-    status = response.status_code
-    if 300 <= status < 400:
-        target = _target(call.url, response.extensions["location"])
-        message = f"{origin(call.url)} redirects to {target} (HTTP {status}): not followed, correct the endpoint if you trust it"
-        return _Refused(told(ProviderError("bad_request", message, status=status), call), status, "")
-    body = await _said(response, min(GRACE, call.profile.timeouts.idle))
-    error = errors.from_response(status, response.headers, body, call.secrets)
-    return _Refused(told(error, call), status, body[: errors.MAX_BODY].decode("utf-8", "replace"))
-
-
-async def _said(response: Any, seconds: float) -> bytes:
-    """What came of an error's body within a size and some seconds in all: the status alone already is an answer."""
-    httpx = load_httpx()
-    body = bytearray()
-    with contextlib.suppress(TimeoutError, httpx.TransportError, httpx.DecodingError):
-        async with asyncio.timeout(seconds), aclosing(unpacked(response)) as chunks:
-            async for data in chunks:
-                body += data
-                if len(body) >= 2 * errors.MAX_BODY:
-                    break
-    return bytes(body)
-
-
-def _target(url: str, location: str) -> str:
-    """Where a redirect leads, as far as that may be shown."""
-    try:
-        return origin(urljoin(url, location))
-    except ValueError:
-        return origin(location)

@@ -16,9 +16,10 @@ from tui_agent.core.address import origin, root_of
 from tui_agent.core.profile import ModelInfo, Pricing, Profile
 from tui_agent.core.reply import bounded_json
 from tui_agent.core.types import AgentError, ReplyEnd, Request, UserMessage
-from tui_agent.providers import connection, errors, http, wire_of
+from tui_agent.providers import http, wire_of
+from tui_agent.providers.asking import Question, answered
 from tui_agent.providers.network import Network, Unanswered
-from tui_agent.providers.wire import WireFault, tokens
+from tui_agent.providers.wire import tokens
 
 _PATHS = {"openai-chat": "/models", "anthropic": "/v1/models", "ollama-native": "/api/tags"}
 _SECONDS = 10.0
@@ -139,34 +140,18 @@ async def fetch(
     if root:
         profile = replace(profile, endpoint=root_of(profile.endpoint))
     where = origin(profile.endpoint or "")
-    httpx = connection.load_httpx()
+    network = network or Network()
     data = bytearray()
     try:
-        wire = replace(wire_of(profile), path=path)
-        call = await connection.prepare(wire, profile, env, network or Network())
-        asked = {"headers": {**call.headers, "accept": "application/json"}, "json": body}
-        async with (
-            asyncio.timeout(seconds),
-            connection.client(call) as client,
-            client.stream("POST" if body else "GET", call.url, **asked) as response,
-            aclosing(connection.unpacked(response)) as pieces,
-        ):
+        async with asyncio.timeout(seconds), answered(Question(profile, path, env, network, body)) as pieces:
             async for piece in pieces:
                 data += piece
                 if len(data) > _MAX_BYTES:
                     raise AgentError(f"{where} sent more than {_MAX_BYTES >> 20} MiB: is it the right address?")
-    except WireFault as fault:
-        raise AgentError(fault.error.message) from None
     except TimeoutError:
         raise Unanswered(f"{where} did not answer within {seconds:g} s") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise Unanswered(connection.transport_error(error, call.url, profile.start, call.proxy).message) from None
-    if response.status_code != 200:
-        said = bytes(data[: errors.MAX_BODY])
-        refused = errors.from_response(response.status_code, response.headers, said, call.secrets)
-        raise AgentError(connection.told(refused, call).message)
     try:
-        return bounded_json(call.network.secrets.hide(data.decode("utf-8-sig", "replace")))
+        return bounded_json(network.secrets.hide(data.decode("utf-8-sig", "replace")))
     except ValueError:
         raise AgentError(f"{where} did not send JSON: is it the right address?") from None
 

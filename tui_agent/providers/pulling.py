@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
-from dataclasses import replace
+from contextlib import AsyncExitStack
 from typing import Any
 
 from tui_agent.core.address import origin
 from tui_agent.core.profile import Profile
 from tui_agent.core.reply import bounded_json
-from tui_agent.core.types import AgentError
-from tui_agent.providers import connection, errors, wire_of
+from tui_agent.core.types import AgentError, Json, JsonObject
+from tui_agent.providers import errors
+from tui_agent.providers.asking import Question, answered
 from tui_agent.providers.network import Network
 from tui_agent.providers.sse import LineDecoder
-from tui_agent.providers.wire import WireFault, tokens
+from tui_agent.providers.wire import tokens
 
 
 async def pull(
@@ -29,49 +29,46 @@ async def pull(
     network = network or Network()
     if network.offline:
         raise AgentError(f"--offline was given: {model} is not loaded down")
-    where, httpx = origin(profile.endpoint), connection.load_httpx()
+    where, patience = origin(profile.endpoint), profile.timeouts.idle
+    question = Question(profile, "/api/pull", env, network, {"model": model, "stream": True})
     lines = LineDecoder()
     try:
-        call = await connection.prepare(replace(wire_of(profile), path="/api/pull"), profile, env, network)
-        asked = {"headers": {**call.headers}, "json": {"model": model, "stream": True}}
-        async with (
-            connection.client(call) as client,
-            client.stream("POST", call.url, **asked) as response,
-            aclosing(connection.unpacked(response)) as pieces,
-        ):
-            while True:
-                async with asyncio.timeout(profile.timeouts.idle):
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(patience):
+                pieces = await stack.enter_async_context(answered(question))
+            piece: bytes | None = b""
+            said: Any = {}
+            while piece is not None:
+                async with asyncio.timeout(patience):
                     piece = await anext(pieces, None)
                 for line in lines.feed(piece) if piece is not None else lines.close():
-                    yield _progress(model, line, response.status_code)
+                    said = _step(network.secrets.hide(line.decode("utf-8", "replace")))
+                    if said.get("error"):
+                        raise AgentError(f"{model}: {_words(said['error'])}")
+                    yield _progress(model, said)
                 if lines.overflow:
                     raise AgentError(f"{where} sent a line without an end")
-                if piece is None:
-                    break
-            if response.status_code != 200:
-                raise AgentError(errors.from_response(response.status_code, {}, b"").message)
-    except WireFault as fault:
-        raise AgentError(fault.error.message) from None
+            if said.get("status") != "success":
+                raise AgentError(f"{where} stopped before {model} was there: again goes on from here")
     except TimeoutError:
-        raise AgentError(f"{where} was silent for {profile.timeouts.idle:g} s while it loaded {model}") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise AgentError(connection.transport_error(error, call.url, profile.start, call.proxy).message) from None
+        raise AgentError(f"{where} was silent for {patience:g} s while it loaded {model}") from None
 
 
-def _progress(model: str, line: bytes, status: int) -> str:
+def _step(line: str) -> JsonObject:
     try:
-        said: Any = bounded_json(line.decode("utf-8", "replace"))
+        said = bounded_json(line)
     except ValueError:
-        said = {"error": "the answer is no list of steps"}
-    if status != 200 or not isinstance(said, dict) or said.get("error"):
-        raise AgentError(
-            errors.from_response(status, {}, line).message if status != 200 else f"{model}: {_words(said)}"
-        )
+        said = None
+    return said if isinstance(said, dict) else {"error": "the answer is no list of steps"}
+
+
+def _progress(model: str, said: JsonObject) -> str:
     done, whole = tokens(said.get("completed")), tokens(said.get("total"))
-    part = f" {100 * (done or 0) // whole}% of {whole / 1e9:.1f} GB" if whole else ""
-    return f"{model}: {_words(said.get('status'))}{part}"
+    part = f" {min(100, 100 * (done or 0) // whole)}% of {whole / 1e9:.1f} GB" if whole else ""
+    return f"{model}: {_words(said.get('status') or 'working')}{part}"
 
 
-def _words(said: Any) -> str:
-    text = said.get("error") if isinstance(said, dict) else said
+def _words(said: Json) -> str:
+    """What a server says, as one line for the person."""
+    text = said.get("message", said) if isinstance(said, dict) else said
     return errors.redact(" ".join(str(text).split())[:200], ())
