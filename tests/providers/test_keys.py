@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,17 @@ import pytest
 
 from tests.providers.conftest import (
     KEY,
+    REQUEST,
     Peer,
     error_of,
     link,
     profile,
     run,
+    text_of,
 )
 from tests.waiting import PATIENCE
-from tui_agent.providers import connection, keys
+from tui_agent.core.types import Preparing
+from tui_agent.providers import connection, keys, list_models, openai_chat
 
 
 @pytest.mark.parametrize("status", [200, 400, 401, 500])
@@ -163,15 +167,61 @@ async def test_a_key_command_ends_when_it_ends_whoever_keeps_its_output(
         await asyncio.sleep(0.01)
 
 
-async def test_a_key_command_that_never_stops_talking_is_ended(loopback: Any, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("sleep 600", "took longer than"),
+        ("yes", "printed more than 64 kB"),
+        ("head -c 66000 /dev/zero | tr '\\0' k", "printed more than 64 kB"),
+    ],
+    ids=["silent", "endless", "long"],
+)
+async def test_a_key_command_that_does_not_end_or_prints_no_key_is_named(
+    loopback: Any, monkeypatch: pytest.MonkeyPatch, command: str, why: str
+) -> None:
     async def script(peer: Peer) -> None:
         await peer.answer()
 
-    monkeypatch.setattr(keys, "COMMAND_TIMEOUT", 0.2)
+    monkeypatch.setattr(keys, "COMMAND_TIMEOUT", 0.2 if why.startswith("took") else PATIENCE)
     server = await loopback(script)
-    error = error_of(await run(profile(server.url, api_key_cmd=("yes",)), link(env={})))
-    assert "took longer than" in error.message
+    error = error_of(await run(profile(server.url, api_key_cmd=("sh", "-c", command)), link(env={})))
+    assert why in error.message
+    assert "api_key_cmd of profile 'p' (sh)" in error.message
     assert not server.peers
+
+
+async def test_a_long_key_is_read_whole(loopback: Any) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.answer()
+
+    server = await loopback(script)
+    await run(profile(server.url, api_key_cmd=("sh", "-c", "head -c 20000 /dev/zero | tr '\\0' k")), link(env={}))
+    assert server.peers[0].headers["authorization"] == f"Bearer {'k' * 20_000}"
+
+
+async def test_what_is_waited_for_is_the_command_of_the_key(loopback: Any, tmp_path: Path) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.answer()
+
+    server = await loopback(script)
+    command = f"while [ ! -e {tmp_path}/go ]; do sleep 0.01; done; echo key"
+    used = profile(server.url, api_key_cmd=("sh", "-c", command))
+    async with asyncio.timeout(PATIENCE), aclosing(openai_chat.stream(used, REQUEST, link(env={}))) as deltas:
+        assert await anext(deltas) == Preparing("running api_key_cmd")
+        assert not server.peers
+        (tmp_path / "go").touch()
+        assert await anext(deltas) == Preparing()
+        assert text_of([delta async for delta in deltas]) == "ok"
+
+
+async def test_a_slow_key_command_is_not_the_servers_silence(loopback: Any) -> None:
+    server = await loopback(serving_models)
+    used = profile(server.url, api_key_cmd=("sh", "-c", "sleep 2.2; echo key"))
+    assert [info.id for info in await list_models(used, env={}, seconds=2)] == ["m"]
+
+
+async def serving_models(peer: Peer) -> None:
+    await peer.answer(body=b'{"data": [{"id": "m"}]}', headers="content-type: application/json\r\n")
 
 
 async def test_headers_and_path(loopback: Any) -> None:

@@ -252,3 +252,21 @@ async def test_the_way_to_the_card_is_told_at_every_width(tmp_path: Path) -> Non
             for width, height in ((120, 40), (80, 24), (40, 20)):
                 await pilot.resize_terminal(width, height)
                 await until(lambda: "Ctrl+X Tab card" in text_of(app).splitlines()[-1])
+
+
+async def test_while_the_key_is_fetched_that_is_what_is_waited_for(tmp_path: Path) -> None:
+    command = f"while [ ! -e {tmp_path}/go ]; do sleep 0.01; done; echo key"
+    with serving(Fake({CHAT: (200, ANSWER)})) as fake:
+        own = {"p": {**table(fake)["p"], "api_key_cmd": ["sh", "-c", command]}}
+        async with running(tmp_path, scripted([]), own) as (app, pilot):
+            await send(app, pilot, "/provider p")
+            await send(app, pilot, "hello")
+            await until(lambda: "running api_key_cmd" in text_of(app).splitlines()[-1])
+            await pilot.press("ctrl+c")
+            await ended(app)
+            assert app.main.composer.text == "hello"
+            assert not fake.asked
+            await pilot.press("enter")
+            await until(lambda: "running api_key_cmd" in text_of(app).splitlines()[-1])
+            (tmp_path / "go").touch()
+            await until(lambda: "here I am" in text_of(app))

@@ -207,7 +207,7 @@ class ReplyBuilder:
         self._end: ReplyEnd | None = None
 
     def add(self, delta: Delta) -> None:
-        """Take the next delta, in order. Retry ticks carry nothing of the reply."""
+        """Take the next delta, in order. What the eye sees of the wait before it carries nothing of the reply."""
         if isinstance(delta, TextDelta):
             self._text.append(delta.text)
         elif isinstance(delta, CallDelta):

@@ -17,6 +17,7 @@ from tui_agent.core.types import (
     Emit,
     Model,
     Outcome,
+    Preparing,
     ProviderError,
     ReasoningDelta,
     RefusalDelta,
@@ -126,6 +127,8 @@ async def stream_reply(
                     yield ev.ArgumentsDelta(names[key], sizes[key])
                 case RetryTick(seconds=0.0, error=error, whole=0.0):
                     yield ev.Notice(error.message)
+                case Preparing(what):
+                    yield ev.Phase("waiting", what)
                 case RetryTick(attempt, 0.0, tries=tries):
                     yield ev.Phase("waiting", f"try {attempt + 1} of {tries}")
                 case ReasoningDelta() | RetryTick():

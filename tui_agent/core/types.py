@@ -214,7 +214,14 @@ class RetryTick:
     whole: float = 0.0
 
 
-Delta: TypeAlias = TextDelta | ReasoningDelta | RefusalDelta | CallDelta | RetryTick | ReplyEnd
+@dataclass(frozen=True, slots=True)
+class Preparing:
+    """What a request waits for before it is sent to the model, in words; "" when it waits for nothing more."""
+
+    what: str = ""
+
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | RefusalDelta | CallDelta | RetryTick | Preparing | ReplyEnd
 
 
 @dataclass(frozen=True, slots=True)

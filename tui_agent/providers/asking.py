@@ -4,40 +4,39 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import AgentError
 from tui_agent.providers import connection, wire_of
-from tui_agent.providers.network import Network, Unanswered
+from tui_agent.providers.connection import Call
+from tui_agent.providers.network import Network, Refused, Unanswered
 from tui_agent.providers.wire import WireFault
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked of the server behind a profile, and with which key; a POST with a body."""
+async def prepared(profile: Profile, path: str, env: Mapping[str, str], network: Network) -> Call:
+    """The call to another path of a profile's server. Its key may take a command, and so its time, before anybody is asked.
 
-    profile: Profile
-    path: str
-    env: Mapping[str, str]
-    network: Network
-    body: Mapping[str, Any] | None = None
+    Raises:
+        AgentError: there is no usable address or key.
+    """
+    try:
+        return await connection.prepare(replace(wire_of(profile), path=path), profile, env, network)
+    except WireFault as fault:
+        raise AgentError(fault.error.message) from None
 
 
 @asynccontextmanager
-async def answered(question: Question) -> AsyncIterator[AsyncGenerator[bytes]]:
-    """The body of a good answer in pieces. It has no limit of time: whoever asks knows how long that may take.
+async def answered(call: Call, body: Mapping[str, Any] | None = None) -> AsyncIterator[AsyncGenerator[bytes]]:
+    """The body of a good answer in pieces, to a POST with a body. It has no limit of time: who asks knows how long that takes.
 
     Raises:
-        AgentError: the server refused, in its own words but without any key; `Unanswered` where nobody answered.
+        AgentError: `Refused` in the server's own words but without any key, `Unanswered` where nobody answered.
     """
-    profile, body = question.profile, question.body
     httpx = connection.load_httpx()
+    sent = {"headers": {**call.headers, "accept": "application/json"}, "json": body}
     try:
-        wire = replace(wire_of(profile), path=question.path)
-        call = await connection.prepare(wire, profile, question.env, question.network)
-        sent = {"headers": {**call.headers, "accept": "application/json"}, "json": body}
         async with (
             connection.client(call) as client,
             client.stream("POST" if body else "GET", call.url, **sent) as response,
@@ -50,12 +49,4 @@ async def answered(question: Question) -> AsyncIterator[AsyncGenerator[bytes]]:
     except WireFault as fault:
         raise AgentError(fault.error.message) from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise Unanswered(connection.transport_error(error, call.url, profile.start, call.proxy).message) from None
-
-
-class Refused(AgentError):  # noqa: N818 - what happened, not whose fault it is
-    """The server answered with a status that is not 200."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
+        raise Unanswered(connection.transport_error(error, call.url, call.profile.start, call.proxy).message) from None

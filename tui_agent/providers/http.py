@@ -18,7 +18,16 @@ from typing import Any
 
 from tui_agent.core.address import origin, shown
 from tui_agent.core.profile import ANSWER_LENGTHS, Profile
-from tui_agent.core.types import Delta, ProviderError, ReasoningDelta, ReplyEnd, Request, RetryTick, TextDelta
+from tui_agent.core.types import (
+    Delta,
+    Preparing,
+    ProviderError,
+    ReasoningDelta,
+    ReplyEnd,
+    Request,
+    RetryTick,
+    TextDelta,
+)
 from tui_agent.providers import errors, vendors
 from tui_agent.providers.connection import Call, client, load_httpx, prepare, refusal, told, transport_error, unpacked
 from tui_agent.providers.effort import with_effort
@@ -72,11 +81,15 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
     closes the connection.
     """
     link = link or Link()
+    if profile.api_key_cmd:
+        yield Preparing("running api_key_cmd")
     try:
         call = await prepare(wire, profile, link.env, link.network)
     except WireFault as fault:
         yield ReplyEnd(error=fault.error)
         return
+    if profile.api_key_cmd:
+        yield Preparing()
     retries = profile.options.get("retries")
     tries = min(MAX_TRIES, 1 + retries) if isinstance(retries, int) else MAX_TRIES
     learned = link.network.learned

@@ -97,7 +97,10 @@ def _checked(key: str, source: str, profile: Profile) -> str:
 async def _run(argv: tuple[str, ...], profile: str) -> str:
     """What the command printed until it ended; an agent that it starts may keep its output open and live on."""
     what = f"api_key_cmd of profile {profile!r} ({argv[0]})"
-    output, theirs = os.pipe()  # one that is full stops whoever talks without end
+    loop = asyncio.get_running_loop()
+    output, theirs = os.pipe()
+    os.set_blocking(output, False)
+    said = bytearray()
     try:
         try:
             process = await asyncio.create_subprocess_exec(
@@ -107,6 +110,17 @@ async def _run(argv: tuple[str, ...], profile: str) -> str:
             raise ConfigError(f"{what} cannot be run: {error.strerror}") from None
         finally:
             os.close(theirs)
+
+        def take() -> None:
+            with contextlib.suppress(BlockingIOError):  # nothing is there, and somebody still could print
+                piece = os.read(output, _MAX_KEY)
+                said.extend(piece)
+                if not piece or len(said) > _MAX_KEY:
+                    loop.remove_reader(output)
+            if len(said) > _MAX_KEY and process.returncode is None:
+                process.kill()
+
+        loop.add_reader(output, take)
         try:
             async with asyncio.timeout(COMMAND_TIMEOUT):
                 await process.wait()
@@ -116,12 +130,12 @@ async def _run(argv: tuple[str, ...], profile: str) -> str:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-        os.set_blocking(output, False)
-        said = b""
-        with contextlib.suppress(BlockingIOError):  # nothing was printed, and somebody still could
-            said = os.read(output, _MAX_KEY)
+        take()
     finally:
+        loop.remove_reader(output)
         os.close(output)
+    if len(said) > _MAX_KEY:
+        raise ConfigError(f"{what} printed more than {_MAX_KEY >> 10} kB: that is no key")
     key = said.decode("utf-8", "replace").strip()
     if process.returncode or not key:
         raise ConfigError(f"{what} gave no key (exit {process.returncode})")

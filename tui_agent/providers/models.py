@@ -17,7 +17,7 @@ from tui_agent.core.profile import ModelInfo, Pricing, Profile
 from tui_agent.core.reply import bounded_json
 from tui_agent.core.types import AgentError, ReplyEnd, Request, UserMessage
 from tui_agent.providers import http, wire_of
-from tui_agent.providers.asking import Question, answered
+from tui_agent.providers.asking import answered, prepared
 from tui_agent.providers.network import Network, Unanswered
 from tui_agent.providers.wire import tokens
 
@@ -142,8 +142,9 @@ async def fetch(
     where = origin(profile.endpoint or "")
     network = network or Network()
     data = bytearray()
+    call = await prepared(profile, path, env, network)
     try:
-        async with asyncio.timeout(seconds), answered(Question(profile, path, env, network, body)) as pieces:
+        async with asyncio.timeout(seconds), answered(call, body) as pieces:
             async for piece in pieces:
                 data += piece
                 if len(data) > _MAX_BYTES:

@@ -21,6 +21,14 @@ class Unanswered(AgentError):  # noqa: N818 - what happened, not whose fault it 
     """Nobody answered: no connection, or none in time."""
 
 
+class Refused(AgentError):  # noqa: N818 - what happened, not whose fault it is
+    """The server answered with a status that is not 200."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 @dataclass(slots=True)
 class Network:
     """`offline`: nothing but this machine. `contacted`: how many requests went to each origin, in order of the first.

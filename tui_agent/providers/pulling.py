@@ -12,7 +12,7 @@ from tui_agent.core.profile import Profile
 from tui_agent.core.reply import bounded_json
 from tui_agent.core.types import AgentError, Json, JsonObject
 from tui_agent.providers import errors
-from tui_agent.providers.asking import Question, answered
+from tui_agent.providers.asking import answered, prepared
 from tui_agent.providers.network import Network
 from tui_agent.providers.sse import LineDecoder
 from tui_agent.providers.wire import tokens
@@ -30,12 +30,12 @@ async def pull(
     if network.offline:
         raise AgentError(f"--offline was given: {model} is not loaded down")
     where, patience = origin(profile.endpoint), profile.timeouts.idle
-    question = Question(profile, "/api/pull", env, network, {"model": model, "stream": True})
+    call = await prepared(profile, "/api/pull", env, network)
     lines = LineDecoder()
     try:
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(patience):
-                pieces = await stack.enter_async_context(answered(question))
+                pieces = await stack.enter_async_context(answered(call, {"model": model, "stream": True}))
             piece: bytes | None = b""
             said: Any = {}
             while piece is not None:
