@@ -326,7 +326,7 @@ def report(session_id: str, events: Sequence[ev.Durable], code: int) -> dict[str
             "cached": totals.usage.cached_tokens,
             "reasoning": totals.usage.reasoning_tokens,
             "uncounted": totals.uncounted,
-            "cost": totals.cost if totals.replies else None,
+            "cost": totals.cost,
         },
         "session": session_id,
         "exit_code": code,
@@ -354,9 +354,7 @@ def closing_line(session_id: str, events: Sequence[ev.Durable], code: int, durat
         f"  {end.reason.value.replace('_', ' ')}",
         f"{len(changes)} file{'s' * (len(changes) != 1)}  +{added} -{removed}" if changes else "no file changed",
         f"{end.steps} step{'s' * (end.steps != 1)}  {seconds(duration)}",
-        f"{_count(totals.usage.input_tokens)} in  {_count(totals.usage.output_tokens)} out  {_price(totals.cost)}"
-        if totals.replies
-        else "no reply  cost n/a",
+        f"{_taken(totals)}  {_price(totals.cost)}",
         *([f"{totals.uncounted} of {totals.replies} replies not counted"] if totals.uncounted else []),
         f"session {session_id}",
         f"exit {code}",
@@ -423,6 +421,12 @@ def _summary(done: ev.ToolDone) -> str:
 
 def _count(tokens: int | None) -> str:
     return "?" if tokens is None else f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens)
+
+
+def _taken(totals: fold.Totals) -> str:
+    if not totals.replies:
+        return "no reply"
+    return f"{_count(totals.usage.input_tokens)} in  {_count(totals.usage.output_tokens)} out"
 
 
 def _price(cost: float | None) -> str:

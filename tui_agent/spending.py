@@ -11,13 +11,12 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.disk import is_folder
 from tui_agent.core.log import decode
 from tui_agent.sessions import LARGEST, LOG
 
-_CALLS = (b'"type":"assistant"', b'"type":"compacted"', b'"type":"routed"')
+_CALLS = (b'"type":"assistant"', b'"type":"compacted"', b'"type":"routed"', b'"type":"spent"')
 """Where a record stands that can hold what a call took: the others are not looked at."""
 
 
@@ -63,10 +62,7 @@ def _changed(log: Path) -> float:
     return state.st_mtime if state.st_size <= LARGEST else 0.0
 
 
-_Call = ev.AssistantSaid | ev.Compacted | ev.Routed
-
-
-def _read(log: Path) -> tuple[str, list[tuple[float, _Call]]]:
+def _read(log: Path) -> tuple[str, list[tuple[float, fold.Call]]]:
     """(the session that this is a fork of, the model calls with their times)."""
     parent, calls = "", []
     try:
@@ -91,7 +87,7 @@ def _record(line: bytes) -> Mapping[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def _call(record: Mapping[str, Any]) -> Iterator[tuple[float, _Call]]:
+def _call(record: Mapping[str, Any]) -> Iterator[tuple[float, fold.Call]]:
     at = record.get("t")
     try:
         event = decode(dict(record))

@@ -4,7 +4,18 @@ from dataclasses import replace
 
 from tui_agent.core import events as ev
 from tui_agent.core.endings import StopReason
-from tui_agent.core.fold import INTERRUPTED, Change, changes, exit_code, failed, history, plan, totals
+from tui_agent.core.fold import (
+    INTERRUPTED,
+    Change,
+    Totals,
+    changes,
+    exit_code,
+    failed,
+    history,
+    plan,
+    totals,
+    totals_by_model,
+)
 from tui_agent.core.profile import Pricing
 from tui_agent.core.receipt import Receipt
 from tui_agent.core.types import (
@@ -42,6 +53,14 @@ def test_totals_and_unknown_cost() -> None:
     assert totals([known, known]).cost == 1.0
     assert totals([known, said(usage=Usage(10, 2))]).cost is None
     assert totals([said()]).usage == Usage()
+
+
+def test_a_call_without_a_reply_counts_in_the_sums_and_is_no_reply() -> None:
+    known = said(usage=Usage(10, 2), cost=0.5)
+    assert totals([ev.Spent(Usage(7, 1), 0.25), known]) == Totals(Usage(17, 3), 0.75, 1)
+    assert totals([known, ev.Spent()]) == Totals(Usage(10, 2), None, 1)
+    chosen = ev.ModelChosen("p", "m")
+    assert totals_by_model([chosen, ev.Spent()]) == [(chosen, Totals(cost=None))]
 
 
 def test_price_formula() -> None:

@@ -65,6 +65,7 @@ SAMPLES = [
     ev.BudgetSet(50_000),
     ev.SearchSet("ddg"),
     ev.Notice("word", "model"),
+    ev.Spent(Usage(700), None),
     ev.ProviderFailed(ProviderError("rate_limit", "slow down", retryable=True, retry_after=18.0, status=429)),
     ev.RunEnded(StopReason.VERIFIED, "the check passed", 7, "passed"),
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import fields, replace
 from typing import Any
 
@@ -16,16 +18,19 @@ from tests.waiting import PATIENCE
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.endings import UNANSWERED, Limits, StopReason
-from tui_agent.core.log import is_durable
-from tui_agent.core.loop import ONLY_STEP, WARNINGS, Agent
+from tui_agent.core.log import MemoryLog, is_durable
+from tui_agent.core.loop import ONLY_STEP, WARNINGS, Agent, run
 from tui_agent.core.receipt import FileChange
 from tui_agent.core.types import (
     Author,
     ConfigError,
+    Delta,
     Model,
     ProviderError,
+    ReasoningDelta,
     ReplyEnd,
     Request,
+    Usage,
     UserMessage,
 )
 from tui_agent.oneshot import answer
@@ -130,6 +135,37 @@ async def test_the_answer_of_an_only_step_is_one(reply: Any, reason: StopReason)
     events = await events_of(agent([reply], tools, limits=Limits(max_steps=1)))
     assert (ended(events).reason, ended(events).steps) == (reason, 1)
     assert tools.committed == []
+
+
+@pytest.mark.parametrize(
+    ("end", "spent"),
+    [
+        (ReplyEnd(error=ProviderError("server", "no", status=503)), ()),
+        (ReplyEnd(error=ProviderError("network", "nobody there", sent=False)), ()),
+        (ReplyEnd(error=ProviderError("network", "silent")), (ev.Spent(None, None),)),
+        (ReplyEnd(error=ProviderError("server", "no", status=529, begun=True)), (ev.Spent(None, None),)),
+        (ReplyEnd(error=ProviderError("server", "no", begun=True), usage=Usage(9, 3)), (ev.Spent(Usage(9, 3), 2.0),)),
+    ],
+    ids=["refused", "not sent", "silent", "broken off", "counted"],
+)
+async def test_what_a_failed_request_took_is_told_or_unknown_and_nothing_only_where_it_was_refused(
+    end: ReplyEnd, spent: tuple[ev.Spent, ...]
+) -> None:
+    """What it thought until then is paid, though no reply is kept of it."""
+
+    async def stream(_request: Request) -> AsyncIterator[Delta]:
+        if end.error is not None and end.error.begun:
+            yield ReasoningDelta("hm")
+        yield end
+
+    def price(usage: Usage | None) -> float | None:
+        return None if usage is None else 2.0 if usage.input_tokens else 0.0
+
+    agent = Agent(Model(Author("x", "y", "z"), stream), FakeTools(), log=MemoryLog(), price=price)
+    async with aclosing(run("do it", agent)) as events:
+        happened = [event async for event in events]
+    assert tuple(e for e in happened if isinstance(e, ev.Spent)) == spent
+    assert fold.totals(agent.log.events).cost == (spent[0].cost if spent else 0.0)
 
 
 async def test_a_failure_in_an_only_step_is_a_failure() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -21,9 +22,14 @@ from tui_agent.core.stage import ended as settled
 from tui_agent.core.types import (
     AssistantMessage,
     Author,
+    Delta,
     Model,
     Outcome,
+    Preparing,
+    ProviderError,
+    ReasoningDelta,
     Request,
+    RetryTick,
     RunArgv,
     TextDelta,
     UserMessage,
@@ -53,6 +59,51 @@ async def test_cancel_during_the_stream_keeps_the_text_and_closes_the_provider(c
         UserMessage("do it"),
         AssistantMessage("partial ", author=Author("x", "y", "z")),
     )
+
+
+@pytest.mark.parametrize(
+    ("deltas", "price", "cost"),
+    [
+        ((), None, None),
+        ((), 0.0, 0.0),
+        ((ReasoningDelta("hm"),), None, None),
+        ((Preparing("the key"), Preparing()), None, None),
+        ((Preparing("the key"),), None, 0.0),
+        ((RetryTick(1, 2.0, ProviderError("server", "x")),), None, 0.0),
+        (
+            (RetryTick(1, 2.0, ProviderError("server", "x")), RetryTick(1, 0.0, ProviderError("server", "x"), 6, 2.0)),
+            None,
+            None,
+        ),
+    ],
+    ids=["asked", "local", "thinking", "key there", "key awaited", "next try awaited", "tried again"],
+)
+async def test_what_a_stopped_request_took_is_not_known_once_the_model_has_it(
+    deltas: tuple[Delta, ...], price: float | None, cost: float | None
+) -> None:
+    reached = asyncio.Event()
+
+    async def stream(_request: Request) -> AsyncIterator[Delta]:
+        for delta in deltas:
+            yield delta
+        reached.set()
+        await asyncio.Event().wait()
+
+    log = MemoryLog()
+    agent = Agent(Model(Author("x", "y", "z"), stream), FakeTools(), log=log, price=lambda _: price)
+
+    async def drive() -> None:
+        async with aclosing(run("do it", agent)) as events:
+            async for _ in events:
+                pass
+
+    task = asyncio.create_task(drive())
+    await asyncio.wait_for(reached.wait(), PATIENCE)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended(log.events).reason is StopReason.STOPPED
+    assert fold.totals(log.events) == fold.Totals(cost=cost)
 
 
 async def interrupt(agent: Agent, after: type) -> None:

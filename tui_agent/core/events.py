@@ -350,6 +350,14 @@ class SearchSet:
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What a model call took that brought no reply: it failed, or was stopped. `cost` in USD, None unknown."""
+
+    usage: Usage | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProviderFailed:
     """A model call failed for good."""
 
@@ -432,6 +440,7 @@ Durable: TypeAlias = (
     | BudgetSet
     | SearchSet
     | Notice
+    | Spent
     | ProviderFailed
     | RunEnded
 )

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TypeGuard
+from typing import TypeAlias, TypeGuard
 
 from tui_agent.core import events as ev
 from tui_agent.core.context import head_and_tail, rest_of
@@ -223,14 +223,18 @@ class Totals:
     uncounted: int = 0
 
 
-def asked_a_model(event: AnyEvent) -> TypeGuard[ev.AssistantSaid | ev.Compacted | ev.Routed]:
+Call: TypeAlias = ev.AssistantSaid | ev.Compacted | ev.Routed | ev.Spent
+"""What holds what a model call took."""
+
+
+def asked_a_model(event: AnyEvent) -> TypeGuard[Call]:
     """Whether an event holds what a model call took; a reply of nobody came out of a file (`/load`)."""
     match event:
         case ev.AssistantSaid(message, usage=usage):
             return message.author is not None or usage is not None
         case ev.Routed(usage=usage):
             return usage is not None
-    return isinstance(event, ev.Compacted)
+    return isinstance(event, ev.Compacted | ev.Spent)
 
 
 def add(so_far: Totals, event: AnyEvent) -> Totals:
@@ -241,8 +245,8 @@ def add(so_far: Totals, event: AnyEvent) -> Totals:
     return Totals(
         so_far.usage.plus(event.usage or Usage()),
         (so_far.cost or 0.0) + (event.cost or 0.0) if known else None,
-        so_far.replies + 1,
-        so_far.uncounted + (event.usage is None or event.usage.input_tokens is None),
+        so_far.replies + (answered := not isinstance(event, ev.Spent)),
+        so_far.uncounted + (answered and (event.usage is None or event.usage.input_tokens is None)),
     )
 
 

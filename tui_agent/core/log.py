@@ -56,6 +56,7 @@ _NAMES: dict[str, type] = {
     "budget": ev.BudgetSet,
     "search": ev.SearchSet,
     "notice": ev.Notice,
+    "spent": ev.Spent,
     "provider_failed": ev.ProviderFailed,
     "run_ended": ev.RunEnded,
 }

@@ -103,6 +103,8 @@ class _Run:
         self.estimated = False
         self.builder = ReplyBuilder()
         self.reply = Reply()
+        self.asked = False
+        """A request is with the model: whoever stops now does not know what it took."""
         self.again = False
         """The server refused the protocol or the length, not the task: the next step says the same in another form."""
         self.unverified = 0
@@ -117,6 +119,8 @@ class _Run:
         if text := self.builder.reply().text:
             said = AssistantMessage(text, author=self.agent.model.author)
             record.note(ev.AssistantSaid(said, cost=self.agent.price(None), complete=False))
+        elif self.asked and not self.builder.held and (spent := self.unanswered(None)) is not None:
+            record.note(spent)
         for call in tuple(record.open.values()):
             record.note(ev.ToolDone(call, "error", "interrupted by the person; not carried out", "stopped"))
         record.end(StopReason.STOPPED, "stopped by you")
@@ -170,9 +174,11 @@ class _Run:
         known = {c.id for e in record.log.events if isinstance(e, ev.AssistantSaid) for c in e.message.calls}
         self.builder = ReplyBuilder(known)
         yield ev.Phase("waiting")
+        self.asked = True
         async with aclosing(stream_reply(agent.model, request, self.builder, agent.clock, live=dialect.live)) as events:
             async for event in events:
                 yield record.keep(event)
+        self.asked = False
         raw = self.builder.reply()
         self.builder = ReplyBuilder()
         answer = dialect.loose(raw, tools)
@@ -193,6 +199,8 @@ class _Run:
         if text or reply.calls or not reply.error:
             record.open = {call.id: call for call in reply.calls}
             yield record.note(ev.AssistantSaid(message, reply.error is None, reply.finish, reply.usage, cost))
+        elif (spent := self.unanswered(reply.usage, free=reply.error.free)) is not None:
+            yield record.note(spent)
         self.dialect, why = dialect.after(raw, tools)
         if why:
             self.work.count_anew()
@@ -201,6 +209,11 @@ class _Run:
         if (too_long := self.fitting.overflowed(request, reply.error)) is not None:
             yield record.note(too_long)
             self.again = True
+
+    def unanswered(self, usage: Usage | None, *, free: bool = False) -> ev.Spent | None:
+        """What a call took that brought no reply, None when that is nothing. `free`: it took no tokens."""
+        cost = self.agent.price(Usage(0, 0) if free else usage)
+        return ev.Spent(usage, cost) if cost != 0 or usage is not None else None
 
     def spend(self, usage: Usage | None, cost: float | None) -> None:
         """Count one model call against the limits of the run."""

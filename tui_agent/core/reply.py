@@ -29,6 +29,7 @@ from tui_agent.core.types import (
     RefusalDelta,
     Reply,
     ReplyEnd,
+    RetryTick,
     TextDelta,
     ToolCall,
 )
@@ -205,6 +206,8 @@ class ReplyBuilder:
         self._ignored: set[int] = set()
         self._argument_size = 0
         self._end: ReplyEnd | None = None
+        self.held = False
+        """The request is not with the server now: it waits for its next try, or for what it needs."""
 
     def add(self, delta: Delta) -> None:
         """Take the next delta, in order. What the eye sees of the wait before it carries nothing of the reply."""
@@ -218,6 +221,10 @@ class ReplyBuilder:
             self._refusal.append(delta.text)
         elif isinstance(delta, ReplyEnd):
             self._end = delta
+        elif isinstance(delta, RetryTick):
+            self.held = delta.seconds > 0
+        else:
+            self.held = bool(delta.what)
 
     def reply(self) -> Reply:
         """The reply so far. Calls count only after an end that can be relied on; text is always kept."""

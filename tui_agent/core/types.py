@@ -137,6 +137,7 @@ class ProviderError:
 
     `message` is one sentence with the cause and, where there is one, the next step.
     `retryable`: the same request may succeed later. `retry_after` is in seconds. `begun`: a part of the reply had come.
+    `sent` False: the request never got as far as the server.
     """
 
     kind: ErrorKind
@@ -145,6 +146,12 @@ class ProviderError:
     retry_after: float | None = None
     status: int | None = None
     begun: bool = False
+    sent: bool = True
+
+    @property
+    def free(self) -> bool:
+        """Whether the request took no tokens: it was refused, or never got there."""
+        return not self.sent or (self.status is not None and not self.begun)
 
 
 # ------------------------------------------------------------------ what a provider yields

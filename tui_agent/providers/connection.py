@@ -311,31 +311,36 @@ def transport_error(error: Exception, url: str, start: str = "", proxy: str | No
     next_hop = f"the proxy {origin(proxy)}" if proxy else where
     causes = list(_causes(error))
     if isinstance(error, UnusableBundleError):
-        return ProviderError("bad_request", str(error))
+        return ProviderError("bad_request", str(error), sent=False)
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
         reason = next(c.verify_message for c in causes if isinstance(c, ssl.SSLCertVerificationError))
         return ProviderError(
-            "network", f"{where} is not trusted: {reason} (set ca_file, or SSL_CERT_FILE, to your own authority)"
+            "network",
+            f"{where} is not trusted: {reason} (set ca_file, or SSL_CERT_FILE, to your own authority)",
+            sent=False,
         )
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return ProviderError("network", f"TLS with {where} failed: is it really https?")
+        return ProviderError("network", f"TLS with {where} failed: is it really https?", sent=False)
     if any(isinstance(cause, socket.gaierror) for cause in causes):
-        return ProviderError("network", f"the name of {next_hop} cannot be resolved", retryable=True)
+        return ProviderError("network", f"the name of {next_hop} cannot be resolved", retryable=True, sent=False)
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         return ProviderError(
             "network",
             f"{next_hop} refuses connections: is {'it' if proxy else 'the server'} running?{hint}",
             retryable=True,
+            sent=False,
         )
     if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
-        return ProviderError("network", f"cannot connect to {next_hop}", retryable=True)
+        return ProviderError("network", f"cannot connect to {next_hop}", retryable=True, sent=False)
     if isinstance(error, httpx.TimeoutException):
         return ProviderError("network", f"{where} does not answer in time", retryable=True)
     if isinstance(error, httpx.ProxyError):
         status = re.match(r"\d{3}\b", str(error))  # all of its text that is no header
         why = ": it wants another user and password" if status and status[0] == "407" else ""
         code = f" (HTTP {status[0]})" if status else ""
-        return ProviderError("network", f"{next_hop if proxy else 'the proxy'} refused the connection{code}{why}")
+        return ProviderError(
+            "network", f"{next_hop if proxy else 'the proxy'} refused the connection{code}{why}", sent=False
+        )
     if isinstance(error, httpx.DecodingError):
         return ProviderError("protocol", f"{where} sent a damaged compressed body", retryable=True)
     if isinstance(error, httpx.RemoteProtocolError) and _NO_HTTP.search(str(error)):

@@ -86,7 +86,7 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
     try:
         call = await prepare(wire, profile, link.env, link.network)
     except WireFault as fault:
-        yield ReplyEnd(error=fault.error)
+        yield ReplyEnd(error=replace(fault.error, sent=False))
         return
     if profile.api_key_cmd:
         yield Preparing()

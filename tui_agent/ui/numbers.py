@@ -145,7 +145,7 @@ def _cost(chosen: ev.ModelChosen, totals: fold.Totals, profile: Profile | None) 
             return f"n/a (the prices of {profile.name} are those of {profile.model})"
         return f"$0 (local model {chosen.model})" if chosen.local else NO_PRICING
     if totals.cost is None:
-        return f"unknown: a reply was not counted  ({rates(pricing)})"
+        return f"unknown: a request was not counted  ({rates(pricing)})"
     return f"${totals.cost:.6f}  ({rates(pricing)})"
 
 
