@@ -66,8 +66,8 @@ def dispatch(words: Sequence[str], secrets: Secrets) -> int:
     if command is None and words:
         refuse_what_is_nearly_a_command(words)
     entry = (command or START).load()
-    given = argparse.Namespace(secrets=secrets)
-    return entry.run(entry.parser().parse_args(list(words[1:] if command else words), given))
+    options = argparse.Namespace(secrets=secrets)
+    return entry.run(entry.parser().given(words[1:] if command else words, options))
 
 
 def refuse_what_is_nearly_a_command(words: Sequence[str]) -> None:

@@ -188,6 +188,8 @@ def test_5_a_command_that_no_rule_can_allow(shell: Shell) -> None:
         ("--plain",),
         ("-p", "   "),
         ("--yes",),
+        ("--theme", "dark", "-p", "x"),
+        ("--no-mouse", "--accessible", "-p", "x"),
         ("--cwd", "/no/such/folder", "-p", "x"),
         ("--config", "/no/such/file", "-p", "x"),
         ("--config", "/dev/zero", "-p", "x"),

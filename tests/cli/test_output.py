@@ -194,6 +194,22 @@ def test_nor_is_one_with_its_words(shell: Shell, line: str, meant: str, as_task:
         assert len(server.bodies) == 2
 
 
+@pytest.mark.parametrize(
+    ("line", "near"),
+    [
+        ("--resum x -p y", "--resum; did you mean --resume? Try: tui-agent --help"),
+        ("-p y --jsn=1", "--jsn=1; did you mean --json? Try: tui-agent --help"),
+        ("sessions prune --oldr 9d", "--oldr 9d; did you mean --older? Try: tui-agent sessions --help"),
+        ("config import --replac", "--replac; did you mean --replace? Try: tui-agent config --help"),
+        ("-p y --utterly-else", "--utterly-else. Try: tui-agent --help"),
+        ("doctor -x", "-x. Try: tui-agent doctor --help"),
+    ],
+)
+def test_a_mistyped_flag_is_told_with_the_one_that_was_meant(shell: Shell, line: str, near: str) -> None:
+    done = shell.run(*line.split())
+    assert (done.code, done.out, done.err) == (5, "", f"tui-agent: unrecognized arguments: {near}\n")
+
+
 def test_help_and_version_need_no_configuration(shell: Shell) -> None:
     shell.configure("broken [")
     assert shell.run("--version").out == f"tui-agent {__version__}\n"

@@ -13,11 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, cast
 
+from tui_agent.subcommands.parsing import Parser
+
 
 class Entry(Protocol):
     """What a module of this package has."""
 
-    parser: Callable[[], argparse.ArgumentParser]
+    parser: Callable[[], Parser]
     run: Callable[[argparse.Namespace], int]
 
 

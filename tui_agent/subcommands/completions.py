@@ -14,7 +14,7 @@ WHERE = """where it goes:
   tui-agent completions fish > ~/.config/fish/completions/tui-agent.fish"""
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """A shell."""
     p = Parser(prog="tui-agent completions", description="Print the completions for a shell.", epilog=WHERE)
     p.add_argument("shell", choices=list(SHELLS), metavar="SHELL", help=", ".join(SHELLS))

@@ -21,7 +21,7 @@ from tui_agent.subcommands.parsing import USAGE_ERROR, Parser, config_file, fold
 from tui_agent.trust import TrustStore
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """What to do with it."""
     p = Parser(prog="tui-agent config", description="Your configuration: check, find, edit, show and import it.")
     p.add_argument("--config", metavar="FILE", type=path_of, help="this file instead of your own")

@@ -14,7 +14,7 @@ from tui_agent.core.types import ApprovalRequest, Decision
 from tui_agent.subcommands.parsing import Parser, no_screen
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """It has no flags."""
     return Parser(prog="tui-agent demo", description="A recorded session: no key, no server, no network.")
 

@@ -19,7 +19,7 @@ from tui_agent.subcommands.parsing import Parser, config_file, folder, path_of
 from tui_agent.trust import TrustStore
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Where to look, and whether to ask the server."""
     p = Parser(
         prog="tui-agent doctor",

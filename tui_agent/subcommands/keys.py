@@ -15,7 +15,7 @@ from tui_agent.subcommands.config import tell
 from tui_agent.subcommands.parsing import Parser, config_file, path_of
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Its flags."""
     p = Parser(prog="tui-agent keys", description="Every action with its keys, as your configuration has them.")
     p.add_argument("actions", nargs="*", metavar="ACTION", help="only these")

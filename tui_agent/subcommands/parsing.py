@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,6 +13,7 @@ from tui_agent.core.disk import is_folder, there
 from tui_agent.core.display import plain
 from tui_agent.core.types import AgentError, ConfigError
 from tui_agent.paths import Paths
+from tui_agent.schema import did_you_mean
 
 USAGE_ERROR = 5
 """The exit code for a wrong command line and a wrong configuration."""
@@ -33,9 +34,28 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
 
+    def given(self, words: Sequence[str], options: argparse.Namespace) -> argparse.Namespace:
+        """Read a command line into `options`; a flag that does not exist is told with the one that was meant."""
+        read, rest = self.parse_known_args(words, options)
+        if rest:
+            flag = next((one.partition("=")[0] for one in rest if one.startswith("-")), "")
+            near = did_you_mean(flag, _flags(self, flag), 0.75)
+            self.error(f"unrecognized arguments: {' '.join(rest)}{near}")
+        return read
+
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and where help is."""
-        self.exit(USAGE_ERROR, f"tui-agent: {plain(message)}. Try: {self.prog} --help\n")
+        end = "" if message.endswith("?") else "."
+        self.exit(USAGE_ERROR, f"tui-agent: {plain(message)}{end} Try: {self.prog} --help\n")
+
+
+def _flags(parser: argparse.ArgumentParser, like: str) -> Iterator[str]:
+    """Its flags and those of the commands in it, long or short as `like` is: one letter is near to any other."""
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to be asked
+        yield from (name for name in action.option_strings if name.startswith("--") and like.startswith("--"))
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for inner in action.choices.values():
+                yield from _flags(inner, like)
 
 
 def folder(path: Path) -> Path:

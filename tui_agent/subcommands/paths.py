@@ -11,7 +11,7 @@ from tui_agent.paths import size, user_paths
 from tui_agent.subcommands.parsing import Parser
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """No flags."""
     return Parser(prog="tui-agent paths", description="Where this program keeps its files, and how large they are.")
 

@@ -18,7 +18,7 @@ from tui_agent.summaries import held
 KINDS = ("config", "data", "state")
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """What to remove, and whether to ask."""
     p = Parser(
         prog="tui-agent purge",

@@ -14,7 +14,7 @@ from tui_agent.subcommands.parsing import USAGE_ERROR, Parser, config_file, word
 from tui_agent.trust import TrustStore
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """A session, and how far to go."""
     p = Parser(
         prog="tui-agent replay",

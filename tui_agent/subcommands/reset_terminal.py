@@ -11,7 +11,7 @@ from tui_agent.restore import give_back
 from tui_agent.subcommands.parsing import Parser
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """No flags."""
     text = "Switch off mouse, alternate screen and raw keys, which a killed program left on in this terminal."
     return Parser(prog="tui-agent reset-terminal", description=text)

@@ -30,7 +30,7 @@ EXAMPLES = """examples:
 _UNITS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """What is listed or removed."""
     p = Parser(prog="tui-agent sessions", description="List the sessions, or remove old ones.", epilog=EXAMPLES)
     p.add_argument(

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -64,6 +64,8 @@ FOR_A_TASK = (
     *("json", "stream_json", "quiet", "plain"),
 )
 """Flags that say nothing to the screen, by their names in the options."""
+FOR_THE_SCREEN = ("theme", "no_mouse")
+"""Flags that say nothing to a task or to a conversation in lines."""
 
 SERVERS_START = 60.0
 """Seconds that one task waits for MCP servers: there is no later message that they could join."""
@@ -71,7 +73,7 @@ MAX_STDIN = 4_000_000
 """Bytes that --stdin takes: more than any model does."""
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The flags of `tui-agent` itself."""
     p = Parser(
         prog="tui-agent",
@@ -167,8 +169,7 @@ def run(options: argparse.Namespace) -> int:
     root = folder(options.cwd or Path())
     paths = user_paths()
     user_file = config_file(options.config, paths, os.environ)
-    if task is None:
-        check_without_task(options)
+    check_flags(options, task)
     place, root = held(options, root, paths)
     try:
         if task is not None or options.accessible:
@@ -179,21 +180,34 @@ def run(options: argparse.Namespace) -> int:
             place.close()
 
 
-def check_without_task(options: argparse.Namespace) -> None:
-    """Refuse what cannot be without a task.
+def check_flags(options: argparse.Namespace, task: str | None) -> None:
+    """Refuse a flag that would be without effect, and a screen that cannot be.
 
     Raises:
-        ConfigError: a flag is for one task, or there is no terminal for the screen or the conversation in lines.
+        ConfigError: a flag is for one task or for the screen, or there is no terminal for the screen or the conversation
+            in lines.
     """
+    if task is not None or options.accessible:
+        refuse(options, FOR_THE_SCREEN, "for the screen only, which a task and --accessible do not open")
+    if task is not None:
+        return
     if options.accessible:
         if questions.terminal_asker() is None:
             raise ConfigError('there is no terminal to type tasks on; give one with -p "…"')
         return
-    if given := [flag for flag in FOR_A_TASK if getattr(options, flag) not in (None, False, [])]:
-        flags = ", ".join(f"--{flag.replace('_', '-')}" for flag in given)
-        raise ConfigError(f"{flags}: for one task only; give one with -p")
+    refuse(options, FOR_A_TASK, "for one task only; give one with -p")
     if fault := no_screen(os.environ):
         raise ConfigError(f'{fault}; give a task with -p "…", or --accessible for plain lines')
+
+
+def refuse(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Name those of the flags that were given.
+
+    Raises:
+        ConfigError: one was.
+    """
+    if given := [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) not in (None, False, [])]:
+        raise ConfigError(f"{', '.join(given)}: {why}")
 
 
 def held(options: argparse.Namespace, root: Path, paths: Paths) -> tuple[Place | None, Path]:

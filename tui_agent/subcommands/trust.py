@@ -17,7 +17,7 @@ from tui_agent.trust import TrustStore, may_be_trusted
 from tui_agent.wants import wants
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """A folder, and what is said of it."""
     p = Parser(prog="tui-agent trust", description="Trust a folder: its own config and its check count from then on.")
     p.add_argument("folder", nargs="?", type=path_of, default=Path(), metavar="DIR")
