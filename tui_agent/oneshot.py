@@ -9,7 +9,7 @@ import signal
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,8 +92,8 @@ def show_request(request: ApprovalRequest, *, colour: bool = False) -> None:
     print(shown.printed(colour=colour), file=sys.stderr, flush=True)
 
 
-async def run_once(session: Session, task: str, style: Style = PLAIN) -> int:
-    """Carry out one task and print it; returns the exit code."""
+async def run_once(session: Session, task: str, style: Style = PLAIN, told: Callable[[int], None] | None = None) -> int:
+    """Carry out one task and print it; returns the exit code, which `told` hears once the result is on stdout."""
     started, first = time.monotonic(), len(session.events)
 
     def put(record: Mapping[str, Any]) -> None:
@@ -131,6 +131,8 @@ async def run_once(session: Session, task: str, style: Style = PLAIN) -> int:
         print(plain(text, "prose") if sys.stdout.isatty() else text, flush=True)
         if apart:
             print(file=sys.stderr, flush=True)
+    if told is not None:
+        told(code)
     if not style.quiet:
         say(in_lines(closing_line(session.id, events, code, time.monotonic() - started), "    "))
     for line in what_is_left(session, events):

@@ -258,6 +258,19 @@ def test_128_and_the_signal(shell: Shell, number: signal.Signals, code: int) -> 
     assert b"Traceback" not in err
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_signal_behind_the_result_changes_no_exit_code(shell: Shell, number: signal.Signals) -> None:
+    code = (
+        "import os; from tui_agent import oneshot\n"
+        f"oneshot.closing_line = lambda *_: [str(os.kill(os.getpid(), {int(number)}))]\n"
+        "from tui_agent.cli import entry; entry()"
+    )
+    with serving(Text("It is 4.")) as server:
+        shell.use(server.url)
+        done = shell.run("--json", "-p", "hi", command=("-c", code))
+    assert (done.code, done.json["exit_code"], done.err.count("Traceback")) == (0, 0, 0)
+
+
 def sleeping(seconds: str) -> bool:
     """Whether a `sleep` of exactly this argument runs anywhere on this machine."""
     wanted = f"sleep\0{seconds}\0".encode()

@@ -20,7 +20,7 @@ from tests.waiting import PATIENCE
 HERE = Path(__file__).parents[1] / "mcp"
 
 
-def server(file: str, *words: str, more: str = "") -> str:
+def server(file: str, *words: str, more: str = f"start_timeout = {PATIENCE}") -> str:
     args = json.dumps([str(HERE / file), *words])
     return f"[mcp_servers.sums]\ncommand = {json.dumps(sys.executable)}\nargs = {args}\n{more}\n"
 

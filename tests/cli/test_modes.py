@@ -11,6 +11,8 @@ from tests.cli.conftest import Shell
 from tests.cli.server import Failure, Text, call, serving
 from tests.sessions.story import made, turn
 from tui_agent.core import events as ev
+from tui_agent.core import fold
+from tui_agent.core.log import load
 from tui_agent.workspace.confined import choose
 
 EDIT = call("write_file", path="new.txt", content="hello\n")
@@ -75,6 +77,7 @@ def test_edits_unasked_on_the_screen_are_no_leave_for_a_task(shell: Shell) -> No
         done = shell.run("-p", "do it", "--continue")
         assert (done.code, (shell.work / "new.txt").exists()) == (3, False)
         assert "  mode ask" in done.err
+    assert fold.mode(load(shell.sessions()[-1]).events) == "edits"  # on the screen it goes on as it was
     with serving(EDIT, DONE) as server:
         shell.use(server.url, '[permissions]\nwrite = "allow"')
         made(shell.data / "sessions", *turn("two"), ev.ModeChosen("edits"), cwd=str(shell.work))

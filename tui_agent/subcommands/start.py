@@ -283,13 +283,20 @@ def one_task(
     made_up = filter(None, map(unfinished.line, session.made_up))
     for remark in (*session.place.remarks, *made_up):
         print(f"tui-agent: {plain(remark)}", file=sys.stderr, flush=True)
-    choose(session, options, loaded, user_file)
+    mode, told = session.mode, list[int]()
     form: Literal["text", "json", "stream"] = "json" if options.json else "stream" if options.stream_json else "text"
     style = oneshot.Style(form, options.quiet, colour)
     try:
-        work = linear.converse(session, style) if task is None else oneshot.run_once(session, task, style)
+        choose(session, options, loaded, user_file)
+        work = linear.converse(session, style) if task is None else oneshot.run_once(session, task, style, told.append)
         return asyncio.run(_connected(terms, work))
+    except (KeyboardInterrupt, SystemExit):
+        if not told:
+            raise
+        return told[0]  # a signal makes no other exit code of a result that is out
     finally:
+        if mode.name == "edits" and not (options.mode or options.accessible) and session.mode != mode:
+            session.enter(mode)  # the next window goes on as the last one did
         session.place.close()
 
 
@@ -355,10 +362,7 @@ def choose(session: Session, options: argparse.Namespace, loaded: Loaded, user_f
 
 
 async def _connected(terms: Terms, work: Awaitable[int]) -> int:
-    """Do the work with connections that are kept from one model call to the next, and with servers that end after it.
-
-    Its result was told by then, so that a signal makes no other exit code of it.
-    """
+    """Do the work with connections that are kept from one model call to the next, and with servers that end after it."""
     from tui_agent.oneshot import stopping_on_signals  # noqa: PLC0415
 
     async with terms.network.kept():
