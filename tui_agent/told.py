@@ -39,5 +39,10 @@ def told(event: ev.Event | ev.Unknown) -> tuple[str, str] | None:
     return None
 
 
+def answers_instead(before: str, now: str) -> str:
+    """That the profile of a session is gone, so that its conversation goes to somebody else."""
+    return f"The profile {before} of this session is gone: {now} answers from here on, and is sent what was said."
+
+
 def _tokens(count: int) -> str:
     return f"{count:,} tokens"

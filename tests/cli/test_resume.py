@@ -104,6 +104,13 @@ def test_who_answered_last_answers_again(scripted: Shell) -> None:
     assert chosen == [("other", "big")]  # and no word of a change that was none
     assert scripted.run("-p", "three", "--continue", "--provider", "local").code == 0
     assert [e.profile for e in load(log).events if isinstance(e, ev.ModelChosen)] == ["other", "local"]
+    scripted.configure(f"[profiles.far]\n{one}")
+    done = scripted.run("-q", "-p", "four", "--continue")
+    told = (
+        "tui-agent: The profile local of this session is gone: far answers from here on, and is sent what was said.\n"
+    )
+    assert (done.code, done.err) == (0, told)
+    assert scripted.run("-q", "-p", "five", "--continue").err == ""
 
 
 def test_a_skill_named_in_the_task_is_put_in_force_and_its_beginning_shown(scripted: Shell) -> None:

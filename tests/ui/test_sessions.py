@@ -182,6 +182,14 @@ async def test_a_resumed_session_is_as_it_was(tmp_path: Path, size: tuple[int, i
         assert app.talk.totals.replies == 3
 
 
+async def test_that_somebody_else_gets_what_was_said_is_told(tmp_path: Path) -> None:
+    folder = at_work(tmp_path, *turn("one"))
+    async with opened(tmp_path, answers("again")) as (app, _):
+        app.shelf.work(app.shelf.resume(folder.name))
+        await gone_to(app, folder.name)
+        await until(lambda: "The profile local of this session is gone: demo answers from here on" in text_of(app))
+
+
 async def test_an_open_question_is_named_and_nothing_of_it_is_done(tmp_path: Path) -> None:
     folder = at_work(tmp_path, *EDIT[:3])
     async with opened(tmp_path, answers("ok"), folder) as (app, pilot):

@@ -19,6 +19,7 @@ from tui_agent.demo import PROFILE
 from tui_agent.session import Session
 from tui_agent.sessions import LOCK, STATE, Place, delete, fork, new_id, rename
 from tui_agent.summaries import Summary, find, in_folder, listed
+from tui_agent.told import answers_instead
 from tui_agent.ui.calling import keep_choices, search_words
 from tui_agent.ui.choices import DEMO
 from tui_agent.ui.documents import Documents
@@ -137,6 +138,8 @@ class Shelf:
             )
         if profile is None:
             profile, model = again
+            if profile is not None and chosen is not None and profile.name != chosen.profile:
+                app.talk.note(answers_instead(chosen.profile, profile.name))
         if profile is not None:
             app.switching.answer_with(profile, model)
         app.talk.queue[:] = unsent.queue
