@@ -266,7 +266,7 @@ def written(receipt: Receipt, copies: Path, *, colour: bool) -> str:
     base, new = (None if name is None else blobs.get(name) for name in (receipt.before, receipt.after))
     if (base is None) is (receipt.before is None) and (new is None) is (receipt.after is None):
         return view(WriteBytes(receipt.path or "", base, new)).printed(colour=colour)
-    return "    (too large for the copies of this session, cannot be shown)"
+    return "    (this session has no copy of it, so it cannot be shown)"
 
 
 def seconds(duration: float) -> str:

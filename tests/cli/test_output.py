@@ -342,6 +342,7 @@ def test_a_home_that_cannot_be_written_is_said_and_the_task_goes_on(shell: Shell
         done = shell.run("--yes", "-p", "hi", env={"XDG_DATA_HOME": str(blocked)})
     assert (done.code, done.out) == (0, "ok\n"), done.err
     assert "tui-agent: session not saved" in done.err
+    assert "(this session has no copy of it, so it cannot be shown)" in done.err
 
 
 def test_a_folder_that_was_deleted(shell: Shell) -> None:
