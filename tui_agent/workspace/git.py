@@ -119,6 +119,8 @@ _TOKEN = re.compile(
 _PIECE = re.compile(r"""\\(?P<escaped>[\s\S]|\Z)|(?P<quote>")|(?P<blanks>[ \t\r]+)|(?P<plain>[^\\" \t\r]+)""")
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "\n": ""}
 _TABS = re.compile(r"[\t\r]")
+GITDIR = "gitdir: "
+"""Begins a file `.git`."""
 _MAX_BYTES = 1 << 20
 _MAX_FILES = 256
 _MAX_NAMES = 400
@@ -370,7 +372,7 @@ def leads_elsewhere(folder: Path) -> bool:
     named = {value for section, name, key, value in settled if (section, name, key) == ("core", "", "worktree")}
     if named:
         return any(os.path.realpath(mark / value) != place for value in named)
-    back = (_read(mark / "gitdir") or "").strip()  # of a further work tree
+    back = pointed(_read(mark / "gitdir") or "")  # of a further work tree
     return os.path.realpath(mark) != f"{place}/.git" and os.path.realpath(mark / back) != f"{place}/.git"
 
 
@@ -402,9 +404,14 @@ def _up(folder: Path) -> tuple[Path, ...]:
 def _led(mark: Path) -> list[Path]:
     """Where the configuration of a `.git` is; of a bare repository, too."""
     if (text := _read(mark)) is not None:
-        told = text.removeprefix("gitdir:")
-        return _with_common(mark.parent / told.strip()) if told != text else []
+        told = text.removeprefix(GITDIR)
+        return _with_common(mark.parent / pointed(told)) if told != text else []
     return _body(mark)
+
+
+def pointed(text: str) -> str:
+    """The name in a file that leads git elsewhere, as git takes it: blanks belong to it, nothing behind a NUL does."""
+    return text.rstrip("\r\n").partition("\0")[0]
 
 
 def _body(folder: Path) -> list[Path]:
@@ -415,8 +422,8 @@ def _body(folder: Path) -> list[Path]:
 
 
 def _with_common(own: Path) -> list[Path]:
-    common = _read(own / "commondir")
-    return [own, own / common.strip()] if common else [own]
+    common = pointed(_read(own / "commondir") or "")
+    return [own, own / common] if common else [own]
 
 
 def _read(file: Path, limit: int = _MAX_BYTES) -> str | None:

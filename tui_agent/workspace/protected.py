@@ -39,6 +39,8 @@ _LISTING = ("info", "refs")
 """What `git gc` writes, for servers that only have files: nothing is started by it."""
 _BARE = frozenset({"HEAD", "objects", "refs"})
 _HEAD = b"HEAD"
+_LINE = 8192
+"""Bytes of a file that leads git elsewhere; a name has half of that at most."""
 _MAX_BYTES = 16_000_000
 _MAX_ENTRIES = 20_000
 _MAX_FOLDERS = 50_000
@@ -256,7 +258,7 @@ def _body(mark: Path, workspace: Path) -> Path | None:
     """The folder that a `.git` is, or leads to by a link or a line, None when that is not in the workspace."""
     if mark.is_dir() and not mark.is_symlink():
         return mark
-    told = _text(mark).removeprefix("gitdir: ")
+    told = _text(mark).removeprefix(git.GITDIR)
     real = Path(os.path.realpath(mark if mark.is_symlink() else mark.parent / told))
     root = Path(os.path.realpath(workspace))
     inside = real.is_dir() and real.is_relative_to(root) and real != root
@@ -334,15 +336,15 @@ def _of_another_tree(path: Path, before: Remembered) -> bool:
         return False
     if path.name != ".git":
         return folder.parent.name == "worktrees" and not os.path.lexists(folder)
-    place = _joined(folder, os.fsdecode(was.content).removeprefix("gitdir: ").removesuffix("\n"))
+    place = _joined(folder, git.pointed(os.fsdecode(was.content)).removeprefix(git.GITDIR))
     return stat.S_ISREG(was.mode) and place.parent.name == "worktrees" and place.parent.parent in before.repositories
 
 
 def _leads_to(mark: Path) -> Path | None:
     """The `.git` whose further work tree this one marks, None when it marks none."""
-    if mark.is_symlink() or not mark.is_file() or not (text := _text(mark)).startswith("gitdir: "):
+    if mark.is_symlink() or not mark.is_file() or not (text := _text(mark)).startswith(git.GITDIR):
         return None
-    folder = _joined(mark.parent, text.removeprefix("gitdir: "))
+    folder = _joined(mark.parent, text.removeprefix(git.GITDIR))
     if folder.parent.name != "worktrees" or folder.resolve() != folder or _text(folder / "commondir") != _COMMON:
         return None
     return folder.parent.parent
@@ -354,9 +356,8 @@ def _joined(folder: Path, text: str) -> Path:
 
 
 def _text(path: Path) -> str:
-    """The one line of a small file, "" for anything else."""
-    data = beginning(path, 4096, links=False)
-    return "" if data is None else os.fsdecode(data).removesuffix("\n")
+    """What a small file says that leads git elsewhere, "" for anything else."""
+    return git.pointed(os.fsdecode(beginning(path, _LINE, links=False) or b""))
 
 
 # ------------------------------------------------------------------ putting back
