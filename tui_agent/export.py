@@ -163,7 +163,7 @@ def _folded(summary: str, text: str) -> Iterator[str]:
     """Output behind a line that opens it; its fence is longer than any in the text."""
     shown = plain(text.rstrip("\n"))
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", shown)), default=0))
-    yield from ("<details>", f"<summary>{html.escape(plain(summary, 'title'))}</summary>", "")
+    yield from ("<details>", f"<summary>{html.escape(plain(summary, 'action'))}</summary>", "")
     yield from (fence, shown, fence, "", "</details>", "")
 
 

@@ -21,6 +21,7 @@ from tui_agent.core import fold
 from tui_agent.core.codec import to_json
 from tui_agent.core.display import label, plain
 from tui_agent.core.endings import UNANSWERED, StopReason
+from tui_agent.core.policy import FLOOR, UNTRUSTED
 from tui_agent.core.programs import TOOLS
 from tui_agent.core.receipt import Receipt
 from tui_agent.core.types import ApprovalRequest, ErrorKind, RetryTick, WriteBytes
@@ -87,7 +88,7 @@ def say(text: str) -> None:
 
 def show_request(request: ApprovalRequest, *, colour: bool = False) -> None:
     """What a dry run would have done, whole, on stderr."""
-    say(f"\n  {plain(request.summary, 'title')}")
+    say(f"\n  {plain(request.summary, 'action')}")
     shown = view(request.effect, sys.maxsize, request.where)
     print(shown.printed(colour=colour), file=sys.stderr, flush=True)
 
@@ -230,7 +231,7 @@ def check_lines(check: ev.CheckDone) -> Iterator[str]:
     confined = "unsandboxed" if check.sandbox == "none" else f"sandbox {check.sandbox}"
     failed = "FAILED" if check.exit_code is None else f"FAILED (exit {check.exit_code})"
     result = "ok" if check.passed else failed if check.ran else "could not be run"
-    command = label(shlex.join(check.argv), _OBJECT)
+    command = label(shlex.join(check.argv), _OBJECT, "action")
     yield in_lines([f"  check  {command}", result, seconds(check.duration), confined], "   ", "    ")
     yield from (indented(warning, 4) for warning in check.warnings)
     if not check.passed:
@@ -401,8 +402,8 @@ def _unchecked(end: ev.RunEnded, terms: Terms) -> str:
 
 
 def _ways(unasked: Sequence[ev.ToolDone], terms: Terms) -> Iterator[str]:
-    """What would have let them be done."""
-    kinds = {TOOLS.get(done.call.name) for done in unasked}
+    """What would have let them be done. Below a floor no flag and no rule goes."""
+    kinds = {TOOLS.get(done.call.name) for done in unasked if UNTRUSTED in done.note or FLOOR not in done.note}
     if "write" in kinds and not terms.yes:
         yield "--yes for edits in the folder"
     if "run" in kinds:
@@ -418,7 +419,7 @@ def _names(actions: Sequence[ev.ToolDone]) -> str:
 def _summary(done: ev.ToolDone) -> str:
     """One action in a few words; one that could not even be prepared by its tool and its object."""
     objects = [shlex.join(map(str, v)) if isinstance(v, list) else str(v) for v in list(_named(done).values())[1:]]
-    return label(done.summary or "  ".join([done.call.name, *objects]), _OBJECT)
+    return label(done.summary or "  ".join([done.call.name, *objects]), _OBJECT, "action")
 
 
 def _count(tokens: int | None) -> str:

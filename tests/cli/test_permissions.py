@@ -282,3 +282,20 @@ def test_a_command_may_be_allowed_on_the_command_line(shell: Shell) -> None:
         'needed approval (run  touch b). Use --allow "COMMAND" for a command as it stands here or a terminal'
         in done.err
     )
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [("run_command", {"argv": ["sudo", "tru\u0435"]}), ("write_file", {"path": "a\u200b.txt", "content": "x\n"})],
+    ids=["run", "write"],
+)
+def test_below_a_floor_no_flag_is_named_that_would_not_help(shell: Shell, asked: tuple[str, dict[str, object]]) -> None:
+    with serving(Calls((asked,)), Text("No.")) as server:
+        shell.use(server.url)
+        shell.run("trust")
+        done = shell.run("--allow", "sudo true", "-p", "do it")
+    assert done.code == 3
+    assert "Use a terminal to ask on.\n" in done.err
+    assert "(run  sudo 'tru<U+0435>')" in done.err or "(create  " in done.err
+    assert "--yes" not in done.err
+    assert "--allow" not in done.err

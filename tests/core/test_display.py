@@ -320,6 +320,7 @@ def test_shown(context: Context, text: str, shown: str, warns: set[str]) -> None
     ("context", "text", "shown"),
     [
         ("command", "p\u0443thon x", "p<U+0443>thon x"),
+        ("action", "run  p\u0443thon x", "run  p<U+0443>thon x"),
         ("command", "git commit -m 'Δx исправил bug, о компании'", "git commit -m 'Δx исправил bug, о компании'"),
         ("diff_line", "+if is\u0410dmin:", "+if is<U+0410>dmin:"),
         ("text", "p\u0443thon", "p\u0443thon"),

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import sys
+import threading
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -20,7 +24,7 @@ from tests.providers.conftest import ANSWER, REQUEST, TLS, chunk, listening
 from tests.waiting import PATIENCE
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import Delta, ReplyEnd, RetryTick, TextDelta
-from tui_agent.providers import openai_chat
+from tui_agent.providers import connection, openai_chat
 from tui_agent.providers.connection import PIECE, inflating
 from tui_agent.providers.http import Link
 from tui_agent.providers.models import list_models
@@ -263,3 +267,25 @@ async def test_who_is_impatient_has_the_next_try_at_once() -> None:
                     asyncio.get_running_loop().call_soon(network.impatient.set)
         assert [(t.attempt, t.tries, t.seconds, t.whole) for t in ticks] == [(1, 6, 50, 50), (2, 6, 50, 50)]
         assert server.requests == 3
+
+
+def test_a_module_that_another_thread_still_imports_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    began, go = threading.Event(), threading.Event()
+
+    def slowly(name: str) -> ModuleType:
+        sys.modules[name] = half = ModuleType(name)
+        began.set()
+        assert go.wait(PATIENCE)
+        half.whole = True  # type: ignore[attr-defined]
+        return half
+
+    monkeypatch.setitem(sys.modules, "httpx", sys)  # what is there now comes back, or nothing does
+    del sys.modules["httpx"]
+    monkeypatch.setattr(connection.importlib, "import_module", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(connection.load_httpx)
+        assert began.wait(PATIENCE)
+        second = pool.submit(lambda: hasattr(connection.load_httpx(), "whole"))
+        wait((second,), 0.2)  # for as long as it would take to get the half of it
+        go.set()
+        assert second.result()

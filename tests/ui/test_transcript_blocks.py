@@ -94,6 +94,14 @@ def test_actions_share_columns() -> None:
     ]
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_letters_that_pose_as_others_are_marked_in_the_line_of_a_command(full: bool) -> None:
+    call = ToolCall("c1", "run_shell", {"script": "p\u0443test\nl\u0455"})
+    shown = screen(ToolDone(call, "applied", "", summary="shell  p\u0443test\nl\u0455"), full=full)
+    assert "p<U+0443>test" in shown[0]
+    assert not full or any("l<U+0455>" in line for line in shown)
+
+
 def test_a_failed_command_shows_the_end_of_its_output() -> None:
     output = "\n".join(f"line {n}" for n in range(10))
     failed = done(

@@ -33,7 +33,7 @@ Style: TypeAlias = Literal["plain", "escape", "tab", "note"]
 """plain: the input's own text; escape: stands for something else; tab: four blanks for a tab; note: said by the product."""
 
 Context: TypeAlias = Literal[
-    "argv", "command", "diff", "diff_line", "path", "prose", "text", "title", "tool_name", "url"
+    "action", "argv", "command", "diff", "diff_line", "path", "prose", "text", "title", "tool_name", "url"
 ]
 
 Warn: TypeAlias = Literal[
@@ -100,6 +100,7 @@ class _Rules:
 
 
 _RULES: dict[Context, _Rules] = {
+    "action": _Rules(long=False),  # what was done, on one line: it may be a command
     "argv": _Rules(approve=True),
     "command": _Rules(lines=True, approve=True),
     "diff": _Rules(lines=True, tabs=True, long=False),

@@ -32,7 +32,10 @@ from tui_agent.core.wrappers import base_name, without_git_options
 ROWS: tuple[PermissionClass, ...] = ("read", "search", "write", "run", "git", "shell", "network", "mcp")
 _STRICTNESS: Mapping[Permission, int] = {"allow": 0, "ask": 1, "deny": 2}
 _COMMANDS = frozenset({"run_command", "run_shell"})
-_FLOOR = "floor: "
+FLOOR = "floor: "
+"""Begins the rule of what asks whatever the table, a pattern or a flag says."""
+UNTRUSTED = "the folder is not trusted"
+"""The floor that the person can take away, by trusting the folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ def decide(request: PolicyRequest, policy: Policy) -> Verdict:
     except MalformedError as fault:
         return Verdict("deny", f"malformed: {fault}", "none")
     if verdict.permission == "ask":
-        floor = verdict.rule.removeprefix(_FLOOR) if verdict.rule.startswith(_FLOOR) else ""
+        floor = verdict.rule.removeprefix(FLOOR) if verdict.rule.startswith(FLOOR) else ""
         near = missed(request, _patterns(policy), floor)
         why = f"mode AUTO does not cover it: {floor}" if policy.auto and floor else ""
         verdict = replace(verdict, missed=near or why)
@@ -184,7 +187,7 @@ def _decide_command(request: PolicyRequest, policy: Policy) -> Verdict:
         if not floor:
             return Verdict("allow", f"allow pattern: {pattern}", permission_class)
     if not policy.trusted:
-        floor = floor or "the folder is not trusted"
+        floor = floor or UNTRUSTED
 
     permission, rule = _row(permission_class, argv, policy)
     if permission_class == "shell" and permission != "deny":
@@ -203,7 +206,7 @@ def _raised(
 ) -> Verdict:
     """Raise the answer of the table by a floor, or lower ask to allow in mode AUTO."""
     if permission != "deny" and floor:
-        return Verdict("ask", f"{_FLOOR}{floor}", permission_class)
+        return Verdict("ask", f"{FLOOR}{floor}", permission_class)
     if permission == "ask" and policy.auto and policy.sandbox and policy.trusted:
         return Verdict("allow", f"{AUTO_RULE} in a sandbox ({rule})", permission_class)
     return Verdict(permission, rule, permission_class)
@@ -243,7 +246,7 @@ def _off(pattern: str, policy: Policy) -> str:
     """The floor that keeps an allow pattern from holding now, "" when none does."""
     options = options_of(pattern)
     if not policy.trusted and pattern != "ls":
-        return "the folder is not trusted"
+        return UNTRUSTED
     runs_code = options is None or options.runs_code
     if runs_code and policy.unseen_edits and not policy.sandbox and pattern not in policy.unsandboxed:
         return "code nobody saw, and no sandbox"

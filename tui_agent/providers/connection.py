@@ -15,6 +15,7 @@ import re
 import socket
 import ssl
 import sys
+import threading
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -119,15 +120,20 @@ def endpoint_url(profile: Profile, path: str) -> str:
 # ------------------------------------------------------------------ the client
 
 
+_loading = threading.Lock()
+"""A module that another thread is still importing is half there: who needs it waits."""
+
+
 def load_httpx() -> Any:
     """The httpx module, without the command-line tool it imports when rich and click are installed (a third of its cost)."""
-    if "httpx" not in sys.modules:
-        sys.modules["httpx._main"] = None  # type: ignore[assignment]
-        try:
-            importlib.import_module("httpx")
-        finally:
-            del sys.modules["httpx._main"]
-    return sys.modules["httpx"]
+    with _loading:
+        if "httpx" not in sys.modules:
+            sys.modules["httpx._main"] = None  # type: ignore[assignment]
+            try:
+                importlib.import_module("httpx")
+            finally:
+                del sys.modules["httpx._main"]
+        return sys.modules["httpx"]
 
 
 @asynccontextmanager

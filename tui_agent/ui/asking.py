@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual import events
 
+from tui_agent.core.display import plain
 from tui_agent.core.patterns import AlwaysRule
 from tui_agent.core.types import ApprovalRequest, Decision
 from tui_agent.permissions import Scope
@@ -50,7 +51,7 @@ class Asking:
             known = {"fresh": session.workspace.fresh, "keep": self._keep, "allowed": session.workspace.allowed}
         self._mark(True)
         self._since = self.clock()
-        main.attention.call(f"[!] {main.header.folder} - {batch[0].summary}" if batch else "")
+        main.attention.call(f"[!] {main.header.folder} - {plain(batch[0].summary, 'action')}" if batch else "")
         try:
             return await ask_on_screen(
                 main.app,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tui_agent.core.display import plain
 from tui_agent.jobs import Job, Jobs
 from tui_agent.ui.palette import Palette, PaletteItem
 
@@ -70,7 +71,10 @@ class JobList:
             self._app.run_worker(self._show(self._jobs), name="jobs", exclusive=True, group="jobs")
 
     async def _show(self, jobs: Jobs) -> None:
-        items = [PaletteItem(str(job.number), f"{job.number}  {job.command}", job.state) for job in reversed(jobs.all)]
+        items = [
+            PaletteItem(str(job.number), f"{job.number}  {plain(job.command, 'action')}", job.state)
+            for job in reversed(jobs.all)
+        ]
         choice = await self._app.push_screen_wait(Palette(items, title="Background jobs"))
         if choice is None:
             return

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len, get_character_cell_size
 
-from tui_agent.core.display import Span, sanitise
+from tui_agent.core.display import Context, Span, sanitise
 
 Piece: TypeAlias = tuple[str, str]
 """Text and the name of its style; "" is normal text. The widget maps names to component classes."""
@@ -79,10 +79,10 @@ def unmarked(text: str, style: str) -> list[Piece]:
     return pieces
 
 
-def shown(text: str, style: str = "") -> list[Piece]:
+def shown(text: str, style: str = "", context: Context = "text") -> list[Piece]:
     """Sanitise one outside line; further lines are counted, not shown."""
     first, *more = text.split("\n")
-    pieces = unmarked(marked(sanitise(first, "text").spans), style)
+    pieces = unmarked(marked(sanitise(first, context).spans), style)
     return [*pieces, (f" … +{len(more)} lines", "dim")] if more else pieces
 
 

@@ -217,13 +217,13 @@ def _action(block: Action, width: int, full: bool) -> list[Line]:
     verb.append((" " * max(1, column - width_of(verb)), ""))
     hang = gutter + " " * column
     first, *more = block.object.split("\n")
-    lines = wrap([*verb, *shown(first if full else block.object)], width, gutter, hang)
+    lines = wrap([*verb, *shown(first if full else block.object, context="action")], width, gutter, hang)
     if len(lines) > OBJECT_ROWS and not full:
         *head, last = lines[:OBJECT_ROWS]
         lines = [*head, last._replace(pieces=(*last.pieces[:-1], (last.pieces[-1][0][:-2] + " …", last.pieces[-1][1])))]
     lines = _beside(lines, block, width, hang)
     if full:
-        lines += [line for source in more for line in wrap(shown(source), width, hang)]
+        lines += [line for source in more for line in wrap(shown(source, context="action"), width, hang)]
     if block.reason:
         lines += wrap(shown(block.reason, "strong"), width, hang)
     lines += _output(block, width, hang, full)
