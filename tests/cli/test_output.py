@@ -202,6 +202,8 @@ def test_nor_is_one_with_its_words(shell: Shell, line: str, meant: str, as_task:
         ("sessions prune --oldr 9d", "--oldr 9d; did you mean --older? Try: tui-agent sessions --help"),
         ("config import --replac", "--replac; did you mean --replace? Try: tui-agent config --help"),
         ("-p y --utterly-else", "--utterly-else. Try: tui-agent --help"),
+        ("say -q hi", "hi; flags stand before all words or behind them, and not between. Try: tui-agent --help"),
+        ("paths x", "x. Try: tui-agent paths --help"),
         ("doctor -x", "-x. Try: tui-agent doctor --help"),
     ],
 )

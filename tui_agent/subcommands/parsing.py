@@ -39,8 +39,10 @@ class Parser(argparse.ArgumentParser):
         read, rest = self.parse_known_args(words, options)
         if rest:
             flag = next((one.partition("=")[0] for one in rest if one.startswith("-")), "")
-            near = did_you_mean(flag, _flags(self, flag), 0.75)
-            self.error(f"unrecognized arguments: {' '.join(rest)}{near}")
+            hint = did_you_mean(flag, _flags(self, flag), 0.75)
+            if not flag and any(action.nargs == "*" for action in self._actions):
+                hint = "; flags stand before all words or behind them, and not between"
+            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
         return read
 
     def error(self, message: str) -> NoReturn:
