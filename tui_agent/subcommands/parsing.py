@@ -18,7 +18,7 @@ from tui_agent.schema import did_you_mean
 USAGE_ERROR = 5
 """The exit code for a wrong command line and a wrong configuration."""
 NOT_WRITTEN = 74
-"""The exit code when the answer cannot be written: the disk behind stdout is full."""
+"""The exit code when what is printed cannot be written: the disk behind stdout or stderr is full."""
 
 
 class Parser(argparse.ArgumentParser):
