@@ -10,6 +10,7 @@ import pwd
 import shutil
 import sys
 import tempfile
+import time
 import zipfile
 
 BUILD = "@BUILD@"
@@ -54,6 +55,44 @@ def fresh_in(apps):  # noqa: ANN001, ANN201
         return None
 
 
+def filled(folder, archive):  # noqa: ANN001, ANN201
+    """Unpack into a new folder; gives why that cannot be, "" when it is done. Of half of it nothing is left."""
+    why = "interrupted"
+    try:
+        with zipfile.ZipFile(archive) as file:
+            file.extractall(folder)
+        why = ""
+    except OSError as error:
+        why = error.strerror
+    finally:
+        if why:
+            shutil.rmtree(folder, ignore_errors=True)
+    return why
+
+
+def for_this_run(archive):  # noqa: ANN001, ANN201
+    """A folder with this build that goes with the process."""
+    try:
+        folder = tempfile.mkdtemp(prefix="tui-agent-")
+        why = filled(folder, archive)
+    except OSError as error:
+        why = error.strerror
+    if why:
+        sys.stderr.write("tui-agent: it cannot unpack itself: " + why + ". Make room, or set TMPDIR to a folder\n")
+        sys.exit(74)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def is_old(path):  # noqa: ANN001, ANN201
+    """Whether a folder is an older build, or what a kill left of one an hour ago and more."""
+    name = os.path.basename(path)
+    try:
+        return name != BUILD and not (name.startswith(".new-") and os.lstat(path).st_mtime > time.time() - 3600)
+    except OSError:
+        return False
+
+
 def unpacked(archive):  # noqa: ANN001, ANN201
     """The folder with this build; made when it is not there, in one step, and older builds are removed."""
     state = state_folder()
@@ -62,26 +101,24 @@ def unpacked(archive):  # noqa: ANN001, ANN201
     if state and is_ours(apps) and is_ours(folder):
         return folder
     fresh = fresh_in(apps) if state else None
-    if fresh is None:  # nowhere to keep it: once, for this run
-        fresh = folder = tempfile.mkdtemp(prefix="tui-agent-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    with zipfile.ZipFile(archive) as file:
-        file.extractall(fresh)
-    if fresh == folder:
-        return folder
+    if fresh is None or filled(fresh, archive):  # nowhere to keep it
+        return for_this_run(archive)
     try:
         os.rename(fresh, folder)
     except OSError:  # another process was faster
         shutil.rmtree(fresh, ignore_errors=True)
-    for name in os.listdir(apps):
-        if name != BUILD and not name.startswith(".new-"):
-            shutil.rmtree(os.path.join(apps, name), ignore_errors=True)
+    for path in [os.path.join(apps, name) for name in os.listdir(apps)]:
+        if is_old(path):
+            shutil.rmtree(path, ignore_errors=True)
     return folder
 
 
 if sys.version_info < (3, 11):  # noqa: UP036 - it is what this is for
     sys.exit("tui-agent: Python 3.11 or newer is needed, this is {}.{}".format(*sys.version_info[:2]))
-sys.path[0] = unpacked(sys.path[0])
+try:
+    sys.path[0] = unpacked(sys.path[0])
+except KeyboardInterrupt:
+    sys.exit(130)
 from tui_agent.cli import entry  # noqa: E402 - it has only just been unpacked
 
 entry()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -97,6 +98,48 @@ def test_where_nobody_has_a_home_nothing_is_left_in_the_current_folder(app: Path
         done = run([BARE, "-c", code, str(app), "--version"], tmp_path, HOME=home)
         assert done.stdout == f"tui-agent {__version__}\n", done.stderr
         assert list(tmp_path.iterdir()) == []
+
+
+ON_A_FULL_DISK = """
+import errno, runpy, sys, zipfile
+full, real = sys.argv.pop(1), zipfile.ZipFile.extractall
+def extractall(self, path):
+    real(self, path, self.namelist()[:9])
+    if full in str(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    real(self, path)
+zipfile.ZipFile.extractall = extractall
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+
+
+def test_where_the_disk_is_full_it_runs_from_elsewhere_or_says_so(app: Path, tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+
+    def on_a_full_disk(full: Path) -> subprocess.CompletedProcess[str]:
+        command = [BARE, "-c", ON_A_FULL_DISK, str(full), str(app), "--version"]
+        return run(command, tmp_path, TMPDIR=str(temporary))
+
+    done = on_a_full_disk(tmp_path / ".local")
+    assert (done.stdout, done.stderr) == (f"tui-agent {__version__}\n", "")
+    done = on_a_full_disk(tmp_path)
+    assert (done.returncode, done.stdout) == (74, "")
+    assert done.stderr.startswith(
+        "tui-agent: it cannot unpack itself: No space left on device. Make room, or set TMPDIR"
+    )
+    assert done.stderr.count("\n") == 1
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_what_a_kill_left_of_it_goes_later(app: Path, tmp_path: Path) -> None:
+    apps = tmp_path / ".local/state/tui_agent/app"
+    left, at_work = apps / ".new-left", apps / ".new-at-work"
+    for folder in (apps, left, at_work):
+        folder.mkdir(parents=True, mode=0o700)
+    os.utime(left, (0, 0))
+    assert start(BARE, app, tmp_path, "--version").returncode == 0
+    assert (left.exists(), at_work.exists()) == (False, True)
 
 
 @pytest.mark.pty
