@@ -41,9 +41,11 @@ contracts: $(VENV)/.dev
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-# the property tests alone, with other examples each time; what is found is kept in .hypothesis and tried first
+# the property tests alone, with other examples each time; what is found is kept in .hypothesis and tried first. Then keys
+# by chance in the whole program: its seeds are printed, and MONKEY="17 18" plays these again
 fuzz: $(VENV)/.dev
 	TUI_AGENT_FUZZ=$(FUZZ) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m hypothesis --timeout=0 -o session_timeout=86400
+	$(BIN)/python -m tests.pty.monkey $(or $(MONKEY),--rounds $(FUZZ)0)
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python screenshots/draw.py

@@ -149,12 +149,21 @@ def entry() -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave)
-    code = main()
-    # it is over, and how: an interrupt ends the wait for a thread, and nothing else, for Python would die of it
+    try:
+        code = main()
+    except SystemExit as end:  # by a signal, or by what was asked for
+        code = end.code if isinstance(end.code, int) else end.code is not None
+        _settle(code)
+        raise
+    _settle(code)
+    sys.exit(code)
+
+
+def _settle(code: int) -> None:
+    """It is over, and how: an interrupt ends the wait for a thread, and nothing else, for Python would die of it."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda *_: os._exit(code))
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
-    sys.exit(code)
 
 
 def _leave(number: int, _frame: FrameType | None) -> NoReturn:

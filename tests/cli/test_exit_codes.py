@@ -350,9 +350,10 @@ sys.late = Late()
 """
 
 
+@pytest.mark.parametrize("ends", ["lambda: 3", "lambda: sys.exit(3)"], ids=["returns", "raises"])
 @pytest.mark.parametrize("late", [STUCK, LAST], ids=["a thread is waited for", "the interpreter ends"])
-def test_an_interrupt_behind_the_end_changes_no_code(shell: Shell, late: str) -> None:
-    code = f"import os, signal, sys\nfrom tui_agent import cli\ncli.main = lambda: 3\n{late}cli.entry()"
+def test_an_interrupt_behind_the_end_changes_no_code(shell: Shell, late: str, ends: str) -> None:
+    code = f"import os, signal, sys\nfrom tui_agent import cli\ncli.main = {ends}\n{late}cli.entry()"
     done = shell.run(command=("-c", code))
     assert (done.code, done.err) == (3, "")
 
