@@ -22,7 +22,7 @@ from tui_agent.config import presets
 from tui_agent.core.profile import ModelInfo
 from tui_agent.providers.network import Network
 from tui_agent.ui.app import AgentApp
-from tui_agent.ui.choices import suggested
+from tui_agent.ui.choices import address_of, suggested
 from tui_agent.ui.field import Field
 from tui_agent.ui.first_run import FirstRun
 from tui_agent.ui.found import AGAIN_SECONDS, LOOK_SECONDS, Found, best_of, keys, look_around, to_pull
@@ -561,6 +561,20 @@ async def test_it_fits_a_small_terminal(tmp_path: Path) -> None:
         assert isinstance(app.screen, FirstRun)
         assert "Ollama" in text_of(app)
         assert "Esc" in text_of(app)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("127.0.0.1:8000", "http://127.0.0.1:8000/v1"),
+        ("https://box.internal", "https://box.internal/v1"),
+        ("http://127.0.0.1:8000/v1/", "http://127.0.0.1:8000/v1"),
+        ("http://127.0.0.1:8000/", "http://127.0.0.1:8000"),
+        ("box/api/openai", "http://box/api/openai"),
+    ],
+)
+def test_the_address_that_a_server_prints_is_that_of_its_api(typed: str, meant: str) -> None:
+    assert address_of(typed) == meant
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 20)])

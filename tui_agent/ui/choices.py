@@ -187,8 +187,11 @@ def options(choices: Sequence[Row], width: int) -> list[Option]:
 
 
 def address_of(typed: str) -> str:
-    """The address that a person meant; raises `ValueError` with it where none is, or one with a password."""
+    """The address that a person meant; raises `ValueError` with it where none is, or one with a password.
+
+    A server alone, as it prints it itself, is the one whose API is at `/v1`; with a slash at its end it is just that.
+    """
     address = (typed if "://" in typed else f"http://{typed}").rstrip("/")
     if not is_server(address) or "@" in root_of(address):
         raise ValueError(address)
-    return address
+    return f"{address}/v1" if address == root_of(address) and not typed.endswith("/") else address
