@@ -292,6 +292,8 @@ def answer(events: Sequence[ev.Durable]) -> str:
         match event:
             case ev.AssistantSaid(message) if message.text.strip() and plainly.issuperset(c.id for c in message.calls):
                 said, begun = begun + message.text, ""
+            case ev.AssistantSaid(message) if message.calls:
+                begun = ""
             case ev.Notice(goes_on=True):
                 begun = said
     return said

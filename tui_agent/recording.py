@@ -77,8 +77,8 @@ class Run:
         return named[text][0]
 
     def limits(self, today: Limits) -> Limits:
-        """Today's limits with the number of steps that the recording shows it had, where it shows one."""
-        replies = 0
+        """Today's limits with the number of steps that the recording shows it had, where it shows one; none on the cost."""
+        today, replies = replace(today, max_cost=None), 0
         for event in self.events:
             if isinstance(event, ev.Notice) and event.text in _LEFT:
                 return replace(today, max_steps=replies + 1 + _LEFT[event.text])

@@ -25,7 +25,7 @@ from tui_agent.core.evidence import Changed, missing
 from tui_agent.core.guards import NOT_SHOWN, PASSED_BUT, denial, floor_of
 from tui_agent.core.log import MemoryLog, is_durable
 from tui_agent.core.lookup import Lookup, ReadOutput
-from tui_agent.core.loop import TAKEN, run
+from tui_agent.core.loop import CUT, TAKEN, run
 from tui_agent.core.programs import TOOLS as CLASSES
 from tui_agent.core.reply import over_the_limit, parse_arguments
 from tui_agent.core.standing import apart
@@ -95,8 +95,7 @@ def _replies(recording: Run) -> Iterator[tuple[Delta, ...]]:
             continue
         match event:
             case ev.AssistantSaid(complete=True):
-                as_it_came = isinstance(then, ev.Notice) and then.text == TAKEN
-                yield tuple(_deltas(event, protocol, offered, as_it_came=as_it_came))
+                yield tuple(_deltas(event, protocol, offered, then.text if isinstance(then, ev.Notice) else ""))
                 said, answered = None, True
                 continue
             case ev.AssistantSaid():
@@ -112,16 +111,15 @@ def _replies(recording: Run) -> Iterator[tuple[Delta, ...]]:
         answered = False
 
 
-def _deltas(
-    event: ev.AssistantSaid, protocol: str, offered: tuple[ToolSpec, ...], *, as_it_came: bool
-) -> Iterator[Delta]:
+def _deltas(event: ev.AssistantSaid, protocol: str, offered: tuple[ToolSpec, ...], told: str) -> Iterator[Delta]:
+    """A reply as it came; `told` is the word about it, which says what the log does not hold of it."""
     message = event.message
     if message.reasoning:
         yield ReasoningDelta(message.reasoning)
     if protocol != "native":
         codec = Speech("", "", StepDown(protocol)).codec  # type: ignore[arg-type]  # a word that the log held
         assert isinstance(codec, Text)
-        as_it_came = as_it_came or (event.finish in {*UNANSWERED, *BROKEN_OFF} and not message.calls)
+        as_it_came = told == TAKEN or (event.finish in {*UNANSWERED, *BROKEN_OFF} and not message.calls)
         yield TextDelta(message.text if as_it_came else codec.written(message, offered))
     else:
         typed = [call for call in message.calls if call.arguments is not None and _typed(call)]
@@ -131,6 +129,8 @@ def _deltas(
             yield CallDelta(key, call.id, call.name, raw)
         for key in range(over_the_limit(message.calls)):
             yield CallDelta(len(message.calls) + key, "", "left_off", "{}")
+        if message.text.strip() and told == CUT.format(BROKEN_OFF["length"]):
+            yield CallDelta(0, "", "cut_off", "{")
     yield ReplyEnd(event.finish, event.usage, extras=message.extras)
 
 
@@ -391,10 +391,10 @@ def _said_by_now(recording: Run, log: MemoryLog) -> list[ev.Steered]:
     return said[given:]
 
 
-def _missing(recording: Run, log: MemoryLog, task: str, changed: Mapping[str, Changed] | None) -> str:
+def _missing(recording: Run, log: MemoryLog, asked: Sequence[str], changed: Mapping[str, Changed] | None) -> str:
     """What the changes do not show of a task; where their bytes are not there, as it was judged then."""
     if changed is not None:
-        return missing(task, changed)
+        return missing(asked, changed)
     replies = sum(isinstance(event, ev.AssistantSaid) for event in log.events[len(recording.before) :])
     for event in recording.events:
         replies -= isinstance(event, ev.AssistantSaid)

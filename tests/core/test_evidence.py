@@ -69,6 +69,26 @@ def test_what_the_task_names_must_have_changed(task: str, shown: bool) -> None:
     assert (task_evidence(task, UTIL) == "") is shown, task_evidence(task, UTIL)
 
 
+@pytest.mark.parametrize(
+    ("task", "later", "shown"),
+    [
+        ("Repair other.py", "look at util.py, too", True),
+        ("Repair other.py", "no, it is util.py", True),
+        ("Repair other.py", "be quick", False),
+        ("Repair other.py", "no, it is third.py", False),
+        ("Repair util.py", "and rename old_name to better_name", False),
+        ("Repair util.py", "and rename old_name to new_name", True),
+        ("Repair util.py", "add a function `total`, too", False),
+        ("Add a function `total`", "call it new_name instead", True),
+        ("Add a function `total`", "please do not do that", True),
+        ("Add a function `total`", "and don't forget the docs", False),
+        ("Add a function `total`", "do not stop", False),
+    ],
+)
+def test_what_is_said_later_adds_to_the_task_or_takes_its_place(task: str, later: str, shown: bool) -> None:
+    assert (task_evidence(task, UTIL, later) == "") is shown, task_evidence(task, UTIL, later)
+
+
 def test_a_rename_leaves_no_old_name_behind() -> None:
     half = changed(a_py=("old_name", "new_name old_name"))
     assert "still in a.py" in task_evidence("rename old_name to new_name", half)

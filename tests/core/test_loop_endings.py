@@ -19,7 +19,8 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.endings import UNANSWERED, Limits, StopReason
 from tui_agent.core.log import MemoryLog, is_durable
-from tui_agent.core.loop import ONLY_STEP, WARNINGS, Agent, run
+from tui_agent.core.loop import CUT, ONLY_STEP, WARNINGS, Agent, run
+from tui_agent.core.profile import Pricing
 from tui_agent.core.receipt import FileChange
 from tui_agent.core.types import (
     Author,
@@ -114,6 +115,29 @@ async def test_an_answer_that_the_server_paused_goes_on_and_is_one() -> None:
     assert answer([e for e in events if is_durable(e)]) == "One, two."
 
 
+async def test_a_call_that_was_cut_is_no_answer_that_goes_on() -> None:
+    """The model is told that nothing was run, also where it had said something before; and its words are no answer."""
+    for cut in ("", "I write it. "):
+        tools = FakeTools({"a.py": b"hi"})
+        events = await events_of(
+            agent([{**write(), "text": cut, "finish": "length"}, write(), {"text": "Done."}], tools)
+        )
+        told = [e for e in events if isinstance(e, ev.Notice)]
+        assert [e.text for e in told] == [CUT.format("the length limit")]
+        assert not told[0].goes_on
+        assert answer([e for e in events if is_durable(e)]) == "Done."
+
+
+async def test_what_broke_off_before_an_action_is_no_part_of_the_answer() -> None:
+    events = await events_of(agent([{"text": "First I ", "finish": "length"}, read(), {"text": "It says hi."}]))
+    assert answer([e for e in events if is_durable(e)]) == "It says hi."
+
+
+async def test_what_an_answer_claims_before_it_is_cut_is_marked() -> None:
+    events = await events_of(agent([{"text": "All tests pass. And ", "finish": "length"}, {"text": "so on."}]))
+    assert ["not shown" in e.text for e in events if isinstance(e, ev.Notice) and e.audience == "person"] == [True]
+
+
 async def test_a_server_that_pauses_for_ever_ends_the_run() -> None:
     events = await events_of(agent([{"text": f"{n} ", "finish": "pause"} for n in range(9)]))
     assert (ended(events).reason, ended(events).steps) == (StopReason.INVALID, 3)
@@ -197,6 +221,28 @@ async def test_where_the_server_tells_no_tokens_the_limit_counts_an_estimate_and
     assert ended(events).detail.startswith("~")
     assert 1 <= ended(events).steps <= 3
     assert fold.totals(events).usage.input_tokens is None  # an estimate is never told as a number that was counted
+
+
+@pytest.mark.parametrize("usage", [None, {"input_tokens": None, "output_tokens": 7}])
+async def test_where_the_server_tells_no_tokens_the_limit_on_the_cost_counts_an_estimate(usage: Any) -> None:
+    replies = [read(str(n)) | ({"usage": usage} if usage else {}) for n in range(9)]
+    price, limits = Pricing(input=1e6, output=1e6).cost, Limits(max_cost=150)
+    events = await events_of(
+        agent(replies, system="x" * 400, limits=limits, price=lambda usage: price(usage or Usage()))
+    )
+    assert ended(events).reason is StopReason.COST_LIMIT
+    assert ended(events).detail.startswith("~$")
+    assert 1 <= ended(events).steps <= 3
+    assert fold.totals(events).cost is None
+
+
+async def test_a_limit_on_the_cost_of_what_has_no_price_lets_nothing_be_sent() -> None:
+    seen: list[Request] = []
+    events = await events_of(Agent(scripted([read()], seen=seen), FakeTools(), limits=Limits(max_cost=1)))
+    assert (ended(events).reason, ended(events).steps) == (StopReason.COST_LIMIT, 0)
+    assert "pricing" in ended(events).detail
+    assert seen == []
+    assert fold.history(events) == ()
 
 
 async def test_the_last_steps_are_announced_and_the_last_call_has_no_tools() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.test_loop import call, ended, events_of, read, write
+from tests.core.test_loop import call, ended, events_of, passing, read, write
 from tests.fakes import FakeTools, Person
 from tui_agent import replay
 from tui_agent.core import events as ev
@@ -81,6 +81,26 @@ async def test_repeats_are_counted_anew_and_what_was_refused_may_be_asked_again(
     assert silent.files["a.py"] == b"hi"
     again = Agent(scripted([read()] * 4 + [{"text": "ok"}]), FakeTools({"a.py": b"1"}), between=Mouth([], ["x"], ["y"]))
     assert ended(await events_of(again)).reason is StopReason.COMPLETED
+
+
+@pytest.mark.parametrize("before", [[], [[]]], ids=["before the edit", "after the edit"])
+@pytest.mark.parametrize(
+    ("task", "said", "reason"),
+    [
+        ("set x in a.py", "and add a function `total`", StopReason.UNVERIFIED),
+        ("set x in a.py", "be quick", StopReason.VERIFIED),
+        ("set x in b.py", "no, in a.py", StopReason.VERIFIED),
+    ],
+)
+async def test_what_it_asks_for_must_be_shown_as_well(before: Any, task: str, said: str, reason: StopReason) -> None:
+    replies = [read("c.py"), write("a.py", "x = 1"), read("d.py"), *[{"text": f"done {n}"} for n in range(5)]]
+    tools = FakeTools(dict.fromkeys(("a.py", "c.py", "d.py"), b"1"))
+    agent = Agent(scripted(replies), tools, Person(), check=passing(), between=Mouth(*before, [said]))
+    events = await events_of(agent, task)
+    assert ended(events).reason is reason
+    told = [e.text for e in events if isinstance(e, ev.Notice) and e.text.startswith("NOT VERIFIED")]
+    assert all("total" in text for text in told)
+    assert len(told) == (0 if reason is StopReason.VERIFIED else 3)
 
 
 async def test_a_stop_in_the_next_step_keeps_what_was_heard() -> None:

@@ -99,6 +99,8 @@ SESSIONS: dict[str, tuple[str, list[Any], Person]] = {
                                       say('{"final": "x"}')], Person()),
     "paused in JSON": ("json", [{**say('{"final": "x"}'), "finish": "pause"}, say('{"final": "y"}')], Person()),
     "done with nothing to say": ("verbs", [say("DONE"), say("DONE  ")], Person()),
+    "a call that was cut": ("native", [{**READ, "text": "I look.", "finish": "length"}, READ, say("Done.")], Person()),
+    "a call that was cut by a pause": ("native", [{**READ, "text": "I look.", "finish": "pause"}, say("Done.")], Person()),
     "paused": ("native", [{**say("One, "), "finish": "pause"}, say("two.")], Person()),
     "a secret that is not read": ("native", [native("read_file", path=".env"), say("No."), say("So.")], Person(["no"])),
     "nor for a reason": ("native", [native("read_file", path=".env"), say("No."), say("So.")], Person(["no:(it: is)"])),

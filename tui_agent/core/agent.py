@@ -131,8 +131,8 @@ class Agent:
     warn_repeats: bool = True
     forgives: bool = True
     content: Callable[[str], bytes | None] = lambda _: None
-    evidence: Callable[[str, Mapping[str, Changed] | None], str] = missing
-    """What a task names and the changes of its run do not show, in words."""
+    evidence: Callable[[Sequence[str], Mapping[str, Changed] | None], str] = missing
+    """What a task, and what was said to its run later, names and the changes do not show, in words."""
     halted: Callable[[], bool] = lambda: False
     """Whether the person said stop at a question that an effect asked while it was carried out."""
     room: Callable[[], Room] | None = None

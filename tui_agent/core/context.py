@@ -11,6 +11,7 @@ IMAGE_SIZE = 6000
 """Characters that one picture counts as: vendors take about 1,500 tokens for it."""
 CHARACTERS_PER_TOKEN = 4
 """For estimates, which are always marked as such."""
+UNPRICED = "there is a limit on the cost, and no prices of this model: set input and output in its profile's pricing"
 
 
 def size_of(message: Message) -> int:
@@ -49,11 +50,12 @@ def estimate(request: Request, answer: AssistantMessage) -> Usage:
 
 
 def limit_reached(
-    limits: Limits, request: Request, usage: Usage, cost: float, *, estimated: bool = False
+    limits: Limits, request: Request, usage: Usage, cost: float, *, estimated: bool = False, priced: bool = True
 ) -> tuple[StopReason, str] | None:
     """The limit that forbids the next model call, `request`, with a sentence that names its number; None when none does.
 
-    `estimated`: not all of `usage` was counted by the server.
+    `estimated`: not all of `usage` was counted by the server. `priced`: it is known what a token costs; where it is not, no
+    limit on the cost can be kept, and nothing is sent.
     """
     size = request_size(request)
     if size > limits.max_context:
@@ -62,6 +64,8 @@ def limit_reached(
     tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
     if limits.max_tokens is not None and tokens >= limits.max_tokens:
         return StopReason.TOKEN_LIMIT, f"{'~' * estimated}{tokens:,} tokens used, the limit is {limits.max_tokens:,}"
+    if limits.max_cost is not None and not priced:
+        return StopReason.COST_LIMIT, UNPRICED
     if limits.max_cost is not None and cost >= limits.max_cost:
-        return StopReason.COST_LIMIT, f"${cost:.4f} spent, the limit is ${limits.max_cost:.4f}"
+        return StopReason.COST_LIMIT, f"{'~' * estimated}${cost:.4f} spent, the limit is ${limits.max_cost:.4f}"
     return None

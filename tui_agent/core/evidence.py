@@ -65,6 +65,12 @@ _REMOVAL = late(
     re.IGNORECASE,
 )
 """Words of a task that a file may go with."""
+_INSTEAD = late(
+    r"\binstead\b|\brather\s+than\b|\bnever\s?mind\b|\bforget\s+(?:it|that|this|about)\b|^\W*(?:no|nope|stop|wait|undo|leave)\b"
+    r"|\b(?:do\s+not|don['\u2019]t)\s+(?!forget|stop|worry)\w",
+    re.IGNORECASE,
+)
+"""Words by which what is said later takes the place of what was said before."""
 _GENERIC = frozenset(
     {"file", "function", "class", "method", "variable", "constant", "module", "it", "this", "that", "them", "these"}
 )
@@ -74,12 +80,12 @@ _PRODUCTS = frozenset({"node.js", "next.js", "vue.js", "nuxt.js", "three.js", "r
 # ------------------------------------------------------------------ what the task names
 
 
-def missing(task: str, changed: Mapping[str, Changed] | None) -> str:
-    """What `task_evidence` says; "" where the changes cannot be looked at."""
-    return "" if changed is None else task_evidence(task, changed)
+def missing(asked: Sequence[str], changed: Mapping[str, Changed] | None) -> str:
+    """What `task_evidence` says of a task and what was said after it; "" where the changes cannot be looked at."""
+    return "" if changed is None else task_evidence(asked[0], changed, *asked[1:])
 
 
-def task_evidence(task: str, changed: Mapping[str, Changed]) -> str:
+def task_evidence(task: str, changed: Mapping[str, Changed], *later: str) -> str:
     """What the task names and the changes do not show, in words that follow "NOT VERIFIED: "; "" when nothing is missing.
 
     A rename needs the new name there and the old one gone, an addition the new name there. Else one named file
@@ -89,21 +95,17 @@ def task_evidence(task: str, changed: Mapping[str, Changed]) -> str:
     Args:
         task: what the person said.
         changed: what the receipts of the run show, by path relative to the workspace.
+        later: what they said to the run while it went on: each adds to the task, or takes its place by its words.
     """
     if not changed:
         return "every file is as it was before"
-    task = task[:_READ]
-    files = [name for name in files_in(task) if not _TEST_FILE.search(name)]
+    texts = _in_force((task, *later))
+    files = [name for text in texts for name in files_in(text) if not _TEST_FILE.search(name)]
     everywhere, changed = changed, {p: c for p, c in changed.items() if not (files and _TEST_FILE.search(p))}
-    if renamed := _RENAME.search(task):
-        return _renamed(renamed[1], renamed[2].rstrip("."), changed, everywhere)
-    added = [name for before, name, behind in _ADD.findall(task) if before or behind or _SHAPED.fullmatch(name)]
-    absent = [name for name in added if not any(_appeared(name, change) for change in changed.values())]
-    if absent:
-        return f"the task asks for {_list(absent)}, and no changed file has it as a new name"
-    names = _identifiers(task)
-    if added or not (files or names):
-        return ""
+    found = [words for text in texts if (words := _made(text, changed, everywhere)) is not None]
+    names = [name for text in texts for name in _identifiers(text)]
+    if found or not (files or names):
+        return next(filter(None, found), "")
     if any(_same_file(path, name) for path in changed for name in files):
         return ""
     if any(
@@ -111,6 +113,27 @@ def task_evidence(task: str, changed: Mapping[str, Changed]) -> str:
     ):
         return ""
     return f"nothing that the task names was changed ({_list(dict.fromkeys([*files, *names]))})"
+
+
+def _in_force(said: Sequence[str]) -> list[str]:
+    """Of what a person said, in order, what they did not take back by saying another thing instead."""
+    texts: list[str] = []
+    for text in said:
+        if texts and _INSTEAD.search(text[:_READ]):
+            texts.clear()
+        texts.append(text[:_READ])
+    return texts
+
+
+def _made(text: str, changed: Mapping[str, Changed], everywhere: Mapping[str, Changed]) -> str | None:
+    """What is missing of a rename or an addition that a text asks for, "" when nothing is; None: it asks for neither."""
+    if renamed := _RENAME.search(text):
+        return _renamed(renamed[1], renamed[2].rstrip("."), changed, everywhere)
+    added = [name for before, name, behind in _ADD.findall(text) if before or behind or _SHAPED.fullmatch(name)]
+    absent = [name for name in added if not any(_appeared(name, change) for change in changed.values())]
+    if absent:
+        return f"the task asks for {_list(absent)}, and no changed file has it as a new name"
+    return "" if added else None
 
 
 def says_what_is_checked(argv: Sequence[str], paths: Iterable[str]) -> list[str]:

@@ -95,6 +95,8 @@ class _Run:
     def __init__(self, agent: Agent, task: str, record: Record) -> None:
         self.agent = agent
         self.task = task
+        self.asked = [task]
+        """The task, and what the person said to the run since."""
         self.record = record
         self.work = Work(agent, record)
         self.fitting = Fitting(agent, record)
@@ -108,6 +110,10 @@ class _Run:
         self.again = False
         """The server refused the protocol or the length, not the task: the next step says the same in another form."""
         self.unverified = 0
+        self.cut_call = False
+        """The newest reply held a native call that was cut, beside its words or not."""
+        self.begun = ""
+        """An answer so far that was cut and goes on."""
         self.loose = 0
         """Answers in a row that were not in the form of the protocol: the first is asked for again, the next counts."""
 
@@ -145,7 +151,8 @@ class _Run:
                         self.spend(event.usage, event.cost)
                     yield event
             request = next_request(self.agent, self.dialect, record.sent, tools)
-            over = limit_reached(limits, request, self.usage, self.cost, estimated=self.estimated)
+            priced = self.agent.price(Usage(0, 0)) is not None
+            over = limit_reached(limits, request, self.usage, self.cost, estimated=self.estimated, priced=priced)
             if over := over or fold.over_budget(record.log.events):
                 yield record.end(*over)
                 return
@@ -163,7 +170,8 @@ class _Run:
     def between(self) -> list[ev.Durable]:
         """Record what is to be known before the next request; a word of the person begins every count anew."""
         known = [self.record.note(event) for event in self.agent.between()]  # at once: they name each other by number
-        if any(isinstance(event, ev.Steered) for event in known):
+        if steered := [event.text for event in known if isinstance(event, ev.Steered)]:
+            self.asked += steered
             self.work.spoken_to()
             self.loose = 0
         return known
@@ -188,6 +196,7 @@ class _Run:
             read = replace(read, text=answer, calls=())
         if read.calls and raw.finish in UNANSWERED:
             read = replace(raw, calls=())  # its text is kept, but nothing of it is carried out
+        self.cut_call = bool(raw.calls) and dialect.name == "native"
         self.reply = reply = identified(masked(read, agent.hidden), known)
         cost = agent.price(reply.usage)
         text = reply.text or reply.refusal
@@ -195,7 +204,7 @@ class _Run:
         usage = reply.usage
         if reply.error is None and (usage is None or usage.input_tokens is None or usage.output_tokens is None):
             usage, self.estimated = estimate(request, message), True
-        self.spend(usage, cost)
+        self.spend(usage, agent.price(usage) if cost is None and usage is not None else cost)
         if text or reply.calls or not reply.error:
             record.open = {call.id: call for call in reply.calls}
             yield record.note(ev.AssistantSaid(message, reply.error is None, reply.finish, reply.usage, cost))
@@ -231,7 +240,7 @@ class _Run:
         elif last:
             steps = self.agent.limits.max_steps
             record.open.clear()
-            for notice in self.claims(reply.text):
+            for notice in self.claims(self.begun + reply.text):
                 yield record.note(notice)
             if only and not cut and not reply.calls and reply.text.strip():
                 yield record.end(StopReason.COMPLETED)  # the one step was asked for an answer, and this is it
@@ -242,7 +251,8 @@ class _Run:
             if reply.calls:
                 for done in self.work.unusable(reply, CUT.format(cut), "cut"):
                     yield done
-            elif self.dialect.name == "native" and reply.text.strip():
+            elif self.dialect.name == "native" and reply.text.strip() and not self.cut_call:
+                self.begun += reply.text
                 yield record.note(ev.Notice(GO_ON.format(cut), "model", goes_on=True))
             else:
                 yield record.note(ev.Notice(CUT.format(cut), "model"))
@@ -252,6 +262,7 @@ class _Run:
             for done in self.work.asked_for_form(reply):
                 yield done
         elif reply.calls:
+            self.begun = ""
             async with aclosing(self.work.carry(reply)) as events:
                 async for event in events:
                     yield event
@@ -271,17 +282,18 @@ class _Run:
             record.check,
             edited=bool(work.edits),
             rounds_left=agent.limits.max_invalid - self.unverified,
-            missing=agent.evidence(self.task, changed),
+            missing=agent.evidence(self.asked, changed),
             ran=work.check_ran,
         )
-        yield from map(record.note, self.claims(reply.text))
+        yield from map(record.note, self.claims(self.begun + reply.text))
+        self.begun = ""
         if reason is None:
             self.unverified += 1
             yield record.note(ev.Notice(text, "model"))
             return
         if reason is StopReason.VERIFIED and agent.check:
             touched = work.edits.paths if changed is None else changed
-            for doubt in doubts(self.task, agent.check.argv, touched, changed or {}, work.edits.by_check):
+            for doubt in doubts("\n".join(self.asked), agent.check.argv, touched, changed or {}, work.edits.by_check):
                 yield record.note(ev.Notice(f"look at it: {doubt}"))
         empty = not (reply.text or reply.refusal).strip()
         yield record.end(reason, EMPTY if empty else text)
