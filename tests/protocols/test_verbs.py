@@ -24,10 +24,14 @@ PATHS = st.text(string.ascii_letters + " ._-/`~", min_size=1, max_size=12)
 BODIES = st.one_of(
     st.lists(LINES, max_size=6).map(lambda ls: "".join(f"{line}\n" for line in ls)), st.text(max_size=20)
 )
+NAMES = st.text("0af9", min_size=15, max_size=17)
+STARTS = st.dictionaries(st.just("start"), st.integers(0, 3), max_size=1)
 ACTIONS = st.one_of(
     st.builds(Final, BODIES),
     st.builds(lambda p: ToolCall("1", "read_file", {"path": p}), PATHS),
     st.builds(lambda p, n: ToolCall("1", "read_file", {"path": p, "start": n}), PATHS, st.integers()),
+    st.builds(lambda n, s: ToolCall("1", "read_output", {"name": n, **s}), NAMES, STARTS),
+    st.builds(lambda n: ToolCall("1", "read_file", {"path": n}), NAMES),
     st.builds(lambda t: ToolCall("1", "search", {"text": t}), st.text(max_size=12)),
     st.builds(lambda p, c: ToolCall("1", "write_file", {"path": p, "content": c}), PATHS, BODIES),
     st.builds(lambda p, o, n: ToolCall("1", "edit_file", {"path": p, "old": o, "new": n}), PATHS, BODIES, BODIES),
@@ -54,12 +58,14 @@ def test_any_text_is_an_action_or_the_ordinary_error(reply: str) -> None:
         assert "\n" not in read.message
         assert len(read.message) < 400
     elif isinstance(read, ToolCall):
-        assert read.name in verbs.TOOLS.values()
+        assert read.name in {*verbs.TOOLS.values(), "read_output"}
 
 
 WHOLE = [
     "READ a.py",
     "READ a.py\nFROM 3",
+    "READ 0123456789abcdef",
+    "READ 0123456789abcdef FROM 9000",
     "SEARCH x",
     "RUN make",
     "DONE ok",
@@ -100,6 +106,15 @@ def test_a_body_without_its_end_is_never_an_action(body: str) -> None:
     cut = body.removesuffix("END")
     for at in range(len(body.partition("\n")[0]), len(cut) + 1):
         assert isinstance(parse(cut[:at]), ParseError)
+
+
+def test_a_long_output_is_read_by_its_name() -> None:
+    name = "0123456789abcdef"
+    assert parse(f"READ {name}") == ToolCall("", "read_output", {"name": name})
+    assert parse(f"READ `{name}`\nFROM 16000") == ToolCall("", "read_output", {"name": name, "start": 16_000})
+    assert parse(f"READ {name}.py") == ToolCall("", "read_file", {"path": f"{name}.py"})
+    with pytest.raises(NotExpressible):
+        render(ToolCall("1", "read_file", {"path": name}))
 
 
 @given(ACTIONS)

@@ -91,6 +91,7 @@ SESSIONS: dict[str, tuple[str, list[Any], Person]] = {
     "an output as text": ("auto", [say(json.dumps(LONG["calls"][0])), say('{"final": "x"}')], Person()),
     "no tool in JSON": ("json", [typed("fly"), typed("run_shell", script="ls"), say('{"final": "x"}')], Person()),
     "an output in JSON": ("json", [typed("read_output", name="0123456789abcdef"), say('{"final": "x"}')], Person()),
+    "an output in verbs": ("verbs", [say("READ 0123456789abcdef"), say("DONE x")], Person()),
     "verbs": ("verbs", [say("READ a.txt"), say("PATCH a.txt\nOLD\nline 3\nNEW\n3\nEND"), say("DONE x")], Person()),
     "refused natively": ("native", [{**READ, "text": "I look.", "finish": "content_filter"}, say("Done.")], Person()),
     "refused in JSON": ("json", [{**typed("list_files"), "finish": "refusal"}, say('{"final": "x"}')], Person()),

@@ -25,7 +25,7 @@ from tui_agent.core.profile import Profile
 from tui_agent.core.secrets import HIDDEN
 from tui_agent.core.types import Request, ToolMessage
 from tui_agent.paths import Paths
-from tui_agent.providers.scripted import scripted
+from tui_agent.providers.scripted import from_function, scripted
 from tui_agent.session import Session, Terms
 from tui_agent.sessions import Place, fork
 from tui_agent.workspace.outputs import Outputs
@@ -153,6 +153,36 @@ async def test_a_long_output_is_read_in_parts_also_after_a_resume_and_in_a_copy(
         assert told(seen[-1]).startswith(f"[output {name}: bytes 55000-55024 of 99")
         assert "line 05000\nline 05001" in told(seen[-1])
         place.close()
+
+
+async def test_it_is_read_in_the_verbs_as_their_prompt_says(tmp_path: Path) -> None:
+    script = tmp_path / "work" / "long"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\nseq 9000\n")
+    script.chmod(0o755)
+    seen: list[Request] = []
+
+    def answer(request: Request) -> str:
+        seen.append(request)
+        said = "".join(message.text for message in request.messages)
+        cut = re.search(r"read_output with the name ([0-9a-f]{16})", said)
+        if cut is None:
+            return "RUN ./long"
+        parts = re.findall(r"Use start=(\d+) to continue", said)
+        return (
+            "DONE ok"
+            if "[the end of it]" in said
+            else "\n".join([f"READ {cut[1]}", *(f"FROM {n}" for n in parts[-1:])])
+        )
+
+    made, _ = session(tmp_path, [])
+    made.use(from_function(answer), Profile("p", "scripted", "scripted", model="m", protocol="verbs"))
+    events = await play(made, "count")
+    done = [event for event in events if isinstance(event, ev.ToolDone)]
+    assert [event.call.name for event in done] == ["run_command", *["read_output"] * 3]
+    assert [event.status for event in done] == ["applied"] * 4
+    assert "".join(event.text for event in done[1:]).count("\n500") == 11
+    assert "send READ <name>" in seen[0].system
 
 
 async def test_it_is_asked_for_where_reading_is_and_the_hidden_is_hidden(tmp_path: Path) -> None:

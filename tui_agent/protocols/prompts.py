@@ -33,6 +33,7 @@ _JSON_RULES: tuple[tuple[str, str], ...] = (
 )
 _VERB_RULES: tuple[tuple[str, str], ...] = (
     ("read_file", "Where a long file goes on with start=N, send READ <path> and below it a line FROM N."),
+    ("read_output", "Where a result was cut and names read_output with a name, send READ <name>."),
     ("edit_file", "READ a file before you change it. OLD is copied from it exactly, whole lines, and occurs once."),
     ("write_file", "For a short file WRITE with the complete text is safer than PATCH."),
     ("run_command", "RUN has no shell: no pipes, no redirection, no cd."),

@@ -7,7 +7,8 @@
                                          new lines
                                          END
 
-READ may have FROM number behind its path, or alone on the line below, to go on in a long file. Markers stand alone at
+READ may have FROM number behind its path, or alone on the line below, to go on in a long file; with the name of a long
+output, as it stands where that was cut, it reads the output. Markers stand alone at
 the beginning of a line. A body that could have been cut, or that holds a line which looks like a marker, is refused: a
 file is never written from a guess.
 """
@@ -35,6 +36,7 @@ _HEADER, _OBSERVATION = "ACTION:", "OBSERVATION:"
 _NEXT = re.compile(rf"(?:{_HEADER}[ \t]*)?(?:WRITE|PATCH)[ \t]+\S")
 _FROM = re.compile(r"[ \t]*FROM[ \t]+([1-9]\d{0,8})[ \t\r]*", re.IGNORECASE)
 _BEHIND = re.compile(r"(.*\S)[ \t]+FROM[ \t]+([1-9]\d{0,8})")
+_OUTPUT = re.compile(r"[0-9a-f]{16}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PIECE = re.compile(r"""[ \t\r]+|[^ \t\r"'\\]+|\\.|'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _OPERATOR = re.compile(r"&&?|\|\|?|;|\d?[<>].*|&>.*", re.DOTALL)
@@ -85,6 +87,10 @@ def _written(call: ToolCall) -> str:
             return f"READ {path}"
         case "read_file", {"path": str(path), "start": int(start), **rest} if not rest:
             return f"READ {path}\nFROM {start}"
+        case "read_output", {"name": str(name), **rest} if not rest:
+            return f"READ {name}"
+        case "read_output", {"name": str(name), "start": int(start), **rest} if not rest:
+            return f"READ {name}\nFROM {start}"
         case "search", {"text": str(text), **rest} if not rest:
             return f"SEARCH {text}"
         case "write_file", {"path": str(path), "content": str(content), **rest} if not rest:
@@ -162,23 +168,30 @@ def _one_line(verb: str, arguments: JsonObject, lines: Lines) -> Action | ParseE
     return _after(verb, lines) or ToolCall("", TOOLS[verb], arguments)
 
 
+def _looked(path: str, start: str | None, lines: Lines) -> Action | ParseError:
+    """READ of a file, or of a long output by its name, from its beginning or from somewhere on."""
+    output = _OUTPUT.fullmatch(path)
+    arguments: JsonObject = {"name" if output else "path": path, **({"start": int(start)} if start else {})}
+    return _after("READ", lines) or ToolCall("", "read_output" if output else TOOLS["READ"], arguments)
+
+
 def _read(rest: str, lines: Lines) -> Action | ParseError:
     start = _BEHIND.fullmatch(rest)
     path, fault = _path("READ", start[1] if start else rest)
     if fault:
         return fault
     if start:
-        return _one_line("READ", {"path": path, "start": int(start[2])}, lines)
+        return _looked(path, start[2], lines)
     below = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
     if below < len(lines) and (start := _FROM.fullmatch(lines[below])):
-        return _one_line("READ", {"path": path, "start": int(start[1])}, lines[below + 1 :])
+        return _looked(path, start[1], lines[below + 1 :])
     if below < len(lines) and re.match(r"[ \t]*FROM\b", lines[below], re.IGNORECASE):
         return ParseError(
             "trailing_text",
             f"unexpected text after the action: {excerpt(lines[below].strip())} follows; below READ may stand only a line "
             "FROM and the number of the first line to read",
         )
-    return _one_line("READ", {"path": path}, lines)
+    return _looked(path, None, lines)
 
 
 def _search(rest: str, lines: Lines) -> Action | ParseError:
