@@ -95,7 +95,7 @@ class _Run:
     def __init__(self, agent: Agent, task: str, record: Record) -> None:
         self.agent = agent
         self.task = task
-        self.asked = [task]
+        self.wanted = [task]
         """The task, and what the person said to the run since."""
         self.record = record
         self.work = Work(agent, record)
@@ -171,7 +171,7 @@ class _Run:
         """Record what is to be known before the next request; a word of the person begins every count anew."""
         known = [self.record.note(event) for event in self.agent.between()]  # at once: they name each other by number
         if steered := [event.text for event in known if isinstance(event, ev.Steered)]:
-            self.asked += steered
+            self.wanted += steered
             self.work.spoken_to()
             self.loose = 0
         return known
@@ -282,7 +282,7 @@ class _Run:
             record.check,
             edited=bool(work.edits),
             rounds_left=agent.limits.max_invalid - self.unverified,
-            missing=agent.evidence(self.asked, changed),
+            missing=agent.evidence(self.wanted, changed),
             ran=work.check_ran,
         )
         yield from map(record.note, self.claims(self.begun + reply.text))
@@ -293,7 +293,7 @@ class _Run:
             return
         if reason is StopReason.VERIFIED and agent.check:
             touched = work.edits.paths if changed is None else changed
-            for doubt in doubts("\n".join(self.asked), agent.check.argv, touched, changed or {}, work.edits.by_check):
+            for doubt in doubts("\n".join(self.wanted), agent.check.argv, touched, changed or {}, work.edits.by_check):
                 yield record.note(ev.Notice(f"look at it: {doubt}"))
         empty = not (reply.text or reply.refusal).strip()
         yield record.end(reason, EMPTY if empty else text)
