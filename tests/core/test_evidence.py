@@ -184,6 +184,22 @@ def test_a_named_file_that_is_gone_or_as_good_as_untouched_is_told(
     assert doubts(task, CHECK, files, files, ()) == ([doubt] if doubt else [])
 
 
+@pytest.mark.parametrize(
+    ("task", "after", "doubt"),
+    [
+        ("Make the tests pass", "assert f() == 2\n", "lines were changed or removed"),
+        ("Make the tests pass", None, "was deleted"),
+        ("Get rid of the old tests", None, ""),
+        ("Add a function f", "assert f() == 1\n  assert f() != 2\n", ""),
+        ("Repair tests/test_a.py", "assert f() == 2\n", ""),
+    ],
+)
+def test_a_test_that_passes_because_it_was_made_to_is_told(task: str, after: str | None, doubt: str) -> None:
+    files = changed(a_py=("x", "y"), tests__test_a_py=("assert f() == 1\n", after), tests__test_b_py=(None, "x"))
+    told = f"tests/test_a.py, a test that the task does not name, {doubt}"
+    assert [f.removeprefix("of ") for f in doubts(task, CHECK, files, files, ())] == ([told] if doubt else [])
+
+
 def test_what_the_check_itself_changed_is_told() -> None:
     files = changed(a_py=("x", "y"))
     assert doubts("", CHECK, files, files, ["a.py", "b.py"]) == ["the check itself changed a.py, b.py"]

@@ -162,13 +162,21 @@ def doubts(
         found.append(f"the check itself changed {_list(files)}")
     named = files_in(task[:_READ])
     for path, change in changed.items():
-        if not any(_same_file(path, name) for name in named) or change.before is None:
+        meant, before, after = any(_same_file(path, name) for name in named), change.before, change.after
+        if before is None or not (meant or _TEST_FILE.search(path)):
             continue
-        if change.after is None and not _REMOVAL.search(task):
-            found.append(f"{path}, which the task names, was deleted")
-        elif change.after is not None and change.before.split() == change.after.split():
-            found.append(f"of {path}, which the task names, only blanks were changed")
+        which = "which the task names" if meant else "a test that the task does not name"
+        if after is None and not _REMOVAL.search(task):
+            found.append(f"{path}, {which}, was deleted")
+        elif after is not None and meant and before.split() == after.split():
+            found.append(f"of {path}, {which}, only blanks were changed")
+        elif after is not None and not meant and not _lines(before) <= _lines(after):
+            found.append(f"of {path}, {which}, lines were changed or removed")
     return found[:_MOST]
+
+
+def _lines(data: bytes) -> set[bytes]:
+    return {line.strip() for line in data.split(b"\n")}
 
 
 def files_in(text: str) -> list[str]:
