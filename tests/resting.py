@@ -28,6 +28,8 @@ FRAMES = 3
 """So many timers one after the other are waited for; an answer that streams has no end of them."""
 LONG = 1.0
 """Seconds after which a thread that never rests is let be."""
+WIRE = 0.2
+"""Seconds in which an answer may come on an open connection. One that only stays open looks the same."""
 
 
 async def at_rest(_least: float = 0.0, _most: float = 0.0) -> None:
@@ -56,6 +58,10 @@ def _threads_work(pool: ThreadPoolExecutor | None) -> bool:
     return pool is not None and pool._idle_semaphore._value < len(pool._threads)
 
 
+def _connected(loop: Any) -> bool:
+    return any(not transport.is_closing() for transport in list(loop._transports.values()))
+
+
 def patch() -> None:
     """Let every pilot wait for the app to be at rest, and every app for the test. Once."""
     if textual.app.wait_for_idle is at_rest:
@@ -65,9 +71,13 @@ def patch() -> None:
     theirs = Pilot.pause
 
     async def pause(self: Pilot[Any], delay: float | None = None) -> None:
-        """Let so much time pass, and all that it brings."""
+        """Let so much time pass, and all that it and the open connections bring."""
         await theirs(self, delay)
-        if delay is not None:
+        loop: Any = asyncio.get_running_loop()
+        began = loop.time()
+        while _connected(loop) and loop.time() < began + WIRE:
+            await asyncio.sleep(WIRE / 10)
+        if delay is not None or loop.time() > began:
             await theirs(self)
 
     Pilot.pause = pause  # type: ignore[method-assign]

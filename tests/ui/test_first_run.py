@@ -331,8 +331,7 @@ async def test_ollama_that_cannot_work_says_why(
             assert offered(app) is (after is None)
             if after is not None:
                 await pilot.press("1")
-                await pilot.pause()
-                assert after in text_of(app)
+                await until(lambda: after in text_of(app))
                 assert not file.exists()
 
 
