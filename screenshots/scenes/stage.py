@@ -43,6 +43,8 @@ class Scene:
     """What the first run finds."""
     look: str = ""
     """Other colours than usual: a name of `LOOKS`."""
+    before: Callable[[Path, Paths], None] = lambda _root, _paths: None
+    """What the project holds more, and what is known of it, when the app starts."""
 
 
 LOOKS = {
@@ -115,6 +117,7 @@ def prepared(scene: Scene) -> Iterator[AgentApp]:
         "ui": ASCII if scene.look == "ascii" else LOOKS.get(scene.look, {}),
     }
     environment = {"HOME": str(base), **({"NO_COLOR": "1"} if scene.look == "no-color" else {})}
+    scene.before(root, paths)
     terms = Terms(root, settings(table), paths, trusted=True, environment={})
     local = Profile("local", model="qwen3-coder:30b", local=True)
     ready = None if scene.bare else Ready(terms, Model(Author("scripted", "s", "s"), _endless), local)
@@ -137,3 +140,5 @@ async def play(scene: Scene, pilot: Pilot[int]) -> None:
         await until(lambda: app.main.conversation is not None and app.session.profile is not None)
     await scene.play(app, pilot)
     await settle(pilot)
+    if app.return_code is not None:
+        raise RuntimeError(f"the app of {scene.name} ended: it takes no key and draws nothing new")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from textual.pilot import Pilot
 
 from screenshots.scenes.stage import Scene, settle, until
 from tui_agent.core.profile import ModelInfo
-from tui_agent.trust import Trust, TrustStore
+from tui_agent.paths import Paths
+from tui_agent.trust import TrustStore
 from tui_agent.ui.app import AgentApp
 from tui_agent.ui.first_run import FirstRun
 from tui_agent.ui.found import Found
 from tui_agent.ui.offer import Offer
-from tui_agent.ui.trust_card import TrustCard, subject_of
+from tui_agent.ui.trust_card import TrustCard
+from tui_agent.ui.viewer import Viewer
 
 
 async def _welcome(app: AgentApp, pilot: Pilot[int]) -> None:
@@ -47,39 +51,25 @@ WANTED = {
 """What a folder may want to add."""
 
 
-async def _trust_card(app: AgentApp, *, again: bool) -> None:
-    """The card of a folder with files; `again`: it was trusted before its check changed."""
-    await until(lambda: isinstance(app.screen, TrustCard))
-    app.pop_screen()
-    root = app.begin.root
+def _wanting(root: Path, _: Paths) -> None:
+    """The folder wants all of it."""
     for name, text in WANTED.items():
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
-    store = TrustStore(app.begin.paths.data / "trust.toml")
-    known = store.answer(root, trusted=True) if again else Trust(root)
-    if again:
-        config = root / ".tui_agent/config.toml"
-        config.write_text(config.read_text(encoding="utf-8").replace("make", "./make"), encoding="utf-8")
-        known = store.look(root)
-    about = subject_of(known, app.begin.user_file, app.begin.environment)
-    app.push_screen(TrustCard(about, accepted=lambda name: store.accepted(root, name)))
-    await until(lambda: isinstance(app.screen, TrustCard) and app.screen.armed)
 
 
-async def _trust_entries(app: AgentApp, pilot: Pilot[int]) -> None:
-    await _trust_card(app, again=False)
-    await settle(pilot)
+def _changed(root: Path, paths: Paths) -> None:
+    """It was trusted before its check changed."""
+    _wanting(root, paths)
+    TrustStore(paths.data / "trust.toml").answer(root, trusted=True)
+    config = root / ".tui_agent/config.toml"
+    config.write_text(config.read_text(encoding="utf-8").replace("make", "./make"), encoding="utf-8")
 
 
-async def _trust_changed(app: AgentApp, pilot: Pilot[int]) -> None:
-    await _trust_card(app, again=True)
-    await settle(pilot)
-
-
-async def _trust_difference(app: AgentApp, pilot: Pilot[int]) -> None:
-    await _trust_changed(app, pilot)
+async def _difference(app: AgentApp, pilot: Pilot[int]) -> None:
+    await _trust(app, pilot)
     await pilot.press("down", "v")
-    await settle(pilot)
+    await until(lambda: isinstance(app.screen, Viewer))
 
 
 FOUND = (
@@ -99,7 +89,7 @@ SCENES = (
     Scene("first-run-found", _others, bare=True, found=FOUND),
     Scene("first-run-no-key", _missing_key, bare=True),
     Scene("trust", _trust, bare=True),
-    Scene("trust-entries", _trust_entries, bare=True),
-    Scene("trust-changed", _trust_changed, bare=True),
-    Scene("trust-difference", _trust_difference, bare=True),
+    Scene("trust-entries", _trust, bare=True, before=_wanting),
+    Scene("trust-changed", _trust, bare=True, before=_changed),
+    Scene("trust-difference", _difference, bare=True, before=_changed),
 )
