@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 
 import pytest
 
 from tui_agent.core.types import ApprovalRequest, Decision, Outcome, ToolCall
+from tui_agent.workspace import supervisor
 
 
 def stopped(desk, script: str, *, own: bool, once: str) -> Outcome:
@@ -56,3 +59,19 @@ def test_one_that_printed_nothing_says_only_that(desk):
     outcome = stopped(desk, "touch ran; echo; exec sleep 600", own=True, once="\n")
     assert outcome.text == "interrupted by the person; what it had done by then stays done"
     assert [change.path for change in outcome.receipt.changed] == ["ran"]
+
+
+def test_all_are_frozen_before_any_hears_of_it(monkeypatch):
+    """Else a script whose program ended a moment before it runs its next line."""
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(supervisor, "_descendants", lambda: {11, 12, 13})
+    monkeypatch.setattr(supervisor, "_PROC", True)
+    monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((number, pid)))
+    reader, writer = os.pipe()
+    try:
+        supervisor._Family(11, reader).terminate()
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert [number for number, _ in sent] == [signal.SIGSTOP] * 3 + [signal.SIGTERM] * 3 + [signal.SIGCONT] * 3
+    assert sorted(pid for _, pid in sent) == [11] * 3 + [12] * 3 + [13] * 3

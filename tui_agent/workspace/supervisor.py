@@ -196,28 +196,33 @@ class _Family:
     def terminate(self) -> None:
         """Ask all to end; a stopped job is woken to hear it.
 
+        They are frozen first: a script whose program heard it a moment before would go on to its next line.
         bubblewrap itself is not asked: it would die at once, and the kernel would kill what it holds without a word.
         """
-        family = _descendants() if _PROC else set()
-        if family > {self.child} and _name_of(self.child) == b"bwrap":
-            family.remove(self.child)
-        for number in (signal.SIGTERM, signal.SIGCONT):
-            if _PROC:
-                self._signal(family, number)
-            else:
+        if not _PROC:
+            for number in (signal.SIGTERM, signal.SIGCONT):
                 self._signal_group(number)
+            return
+        family = self._freeze()
+        asked = family - {self.child} if family > {self.child} and _name_of(self.child) == b"bwrap" else family
+        self._signal(asked, signal.SIGTERM)
+        self._signal(family, signal.SIGCONT)
 
     def kill(self) -> None:
-        """End all. They are frozen first, so that a fork bomb cannot grow faster than it is counted."""
-        if not _PROC:
+        """End all, whatever they do about it."""
+        if _PROC:
+            self._signal(self._freeze(), signal.SIGKILL)
+        else:
             self._signal_group(signal.SIGKILL)
-            return
+
+    def _freeze(self) -> set[int]:
+        """Stop all where they are, so that a fork bomb cannot grow faster than it is counted; returns their pids."""
         frozen: set[int] = set()
         end = time.monotonic() + KILL_SECONDS
         while (fresh := _descendants() - frozen) and time.monotonic() < end:
             self._signal(fresh, signal.SIGSTOP)
             frozen |= fresh
-        self._signal(frozen, signal.SIGKILL)
+        return frozen
 
     def _signal(self, pids: set[int], number: int) -> None:
         self.signalled |= pids - {self.child}
