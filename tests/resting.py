@@ -75,7 +75,7 @@ def patch() -> None:
         await theirs(self, delay)
         loop: Any = asyncio.get_running_loop()
         began = loop.time()
-        while _connected(loop) and loop.time() < began + WIRE:
+        while _connected(loop) and loop.time() < began + WIRE:  # noqa: ASYNC110 - nothing tells of what has not come
             await asyncio.sleep(WIRE / 10)
         if delay is not None or loop.time() > began:
             await theirs(self)
