@@ -204,15 +204,20 @@ class Confined:
         """Restore the protected names; what that showed is told with the result, or with the next one."""
         with self._guard:
             self._running -= 1
-            try:
-                found = restore(self.root, self._before, mounted=box.kind == "bwrap")
-            except OSError as error:
-                self._warnings.append(f"careful: the command changed protected files that cannot be put back: {error}")
-                return
+            found = restore(self.root, self._before, mounted=box.kind == "bwrap")
             self._before = found.now
         if found.changed:
             told = [f"{name} (kept as {kept})" if kept else name for name, kept in found.changed.items()]
             self._warnings.append(f"not allowed, and put back as it was: {_some(told)}")
+        if found.faults:
+            told = [*dict.fromkeys(map(str, found.faults))]
+            self._warnings.append(
+                f"careful: the command changed protected files that cannot be put back: {_some(told)}"
+            )
+        if found.unseen:
+            self._warnings.append(
+                "careful: there are too many folders now to see whether a repository in one of them was changed"
+            )
         if found.lost:
             self._warnings.append(f"careful: the command deleted what cannot be put back: {_some(found.lost)}")
 

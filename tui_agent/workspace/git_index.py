@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,12 +72,24 @@ def gitlinks(mark: Path, hash_size: int = 20) -> set[str]:
         UnreadableIndexError: there are some that cannot be found out.
     """
     found = set()
-    for file in (mark / "index", *sorted(mark.glob("sharedindex.*"))):
-        data = beginning(file, MAX_BYTES) or b""
-        if _MARK not in data:
-            continue  # fast: only an index with such an entry is taken apart
+    for data in _with_links(mark):  # fast: only an index with such an entry is taken apart
         links = {entry.path for entry in entries(data, hash_size) if entry.stat[6] == _LINK_MODE}
         if b"" in links or len(data) == MAX_BYTES:
             raise UnreadableIndexError("an index that is not read wholly names repositories")
         found |= {link.decode("utf-8", "surrogateescape") for link in links}
     return found
+
+
+def enters(mark: Path) -> bool:
+    """Whether the index of a repository may hold others, also one that cannot be taken apart."""
+    return any(True for _ in _with_links(mark))
+
+
+def _with_links(mark: Path) -> Iterator[bytes]:
+    shared = []
+    with contextlib.suppress(OSError), os.scandir(mark) as found:
+        shared = sorted(mark / entry.name for entry in found if entry.name.startswith("sharedindex."))
+    for file in (mark / "index", *shared):
+        data = beginning(file, MAX_BYTES) or b""
+        if _MARK in data or len(data) == MAX_BYTES:
+            yield data
