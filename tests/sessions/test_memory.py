@@ -167,6 +167,10 @@ def written(before: str, after: str | None, sight: Sight | None = None, *, inter
     return ev.ToolDone(ToolCall("1", "edit_file", {}), "applied", "", receipt=receipt, sight=sight)
 
 
+def undone(before: str | None, after: str) -> ev.Undone:
+    return ev.Undone(1, (Receipt("u", "2", "undo", {}, "a.txt", before, after),), ("a.txt",))
+
+
 READ_ONCE = ev.ToolDone(ToolCall("0", "read_file", {}), "applied", "", sight=Sight("a.txt", "h", ((1, 3),), whole=True))
 
 
@@ -179,7 +183,11 @@ READ_ONCE = ev.ToolDone(ToolCall("0", "read_file", {}), "applied", "", sight=Sig
         ([READ_ONCE, written("h", "i", interrupted=True)], None),
         ([READ_ONCE, written("x", "x")], "h"),  # its permissions only, and nobody read those bytes
         ([written("h", "i")], None),
-        ([READ_ONCE, ev.Undone(1, (Receipt("u", "2", "undo", {}, "a.txt", "i", "g"),), ("a.txt",))], "g"),
+        ([READ_ONCE, undone("i", "g")], "h"),  # and nobody read g
+        ([READ_ONCE, written("h", "i", Sight("a.txt", "i", whole=True)), undone("i", "h")], "h"),
+        ([READ_ONCE, written("h", None), undone(None, "h")], "h"),
+        ([READ_ONCE, written("h", None), undone(None, "g")], None),
+        ([undone("i", "h")], None),
     ],
 )
 def test_what_the_log_tells_of_a_file(events: list[ev.Durable], known: str | None) -> None:

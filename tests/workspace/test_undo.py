@@ -324,6 +324,25 @@ def test_a_file_that_was_read_comes_back_to_between_two_commands_and_to_what_the
     assert desk.tree() == {"a.txt": b"begin\n"}
 
 
+def test_what_an_undo_wrote_back_is_known_as_far_as_it_was_read(command_desk) -> None:
+    desk = command_desk(lambda cwd: (cwd / "a.txt").write_text("one\n"))
+    desk.put("a.txt", "begin\n")
+    desk.call("read_file", path="a.txt")
+    (desk.root / "a.txt").write_text("by hand\n")
+    receipt = desk.call("run_command", argv=["x"]).receipt
+    desk.call("read_file", path="a.txt")
+    undo(desk, receipt)
+    assert desk.tree() == {"a.txt": b"by hand\n"}
+    for change in (("write_file", {"content": "mine\n"}), ("edit_file", {"old": "by", "new": "my"})):
+        outcome = desk.call(change[0], path="a.txt", **change[1])
+        assert (outcome.status, "has changed since it was read" in outcome.text) == ("refused", True)
+    assert desk.tree() == {"a.txt": b"by hand\n"}
+    desk.call("read_file", path="a.txt")
+    written = desk.call("write_file", path="a.txt", content="mine\n").receipt
+    undo(desk, written)
+    assert desk.call("write_file", path="a.txt", content="mine\n").status == "applied"
+
+
 def test_after_a_command_changed_a_file_it_must_be_read_again(command_desk) -> None:
     desk = command_desk(sed)
     for name in ("read.txt", "unread.txt", "removed.txt"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from threading import Lock
+from typing import TypeAlias
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold, unfinished
@@ -18,6 +19,8 @@ from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.files import View
 from tui_agent.workspace.files import Identity, sha256
 from tui_agent.workspace.receipts import Blobs
+
+Past: TypeAlias = dict[tuple[str, str], Sight]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +35,14 @@ class Known:
 class Memory:
     """The files a session has seen, by path relative to the workspace.
 
+    `past` are its sights of what files held at any time, by path and hash: what an undo brings back is known by it.
     `told` are the hashes that the log holds of files that were not written here, from when a command began. `left` are the
     files as others left them, with their hashes: the model read none of those, so they are known for receipts only.
     """
 
     blobs: Blobs
     known: dict[str, Known] = field(default_factory=dict)
+    past: Past = field(default_factory=dict)
     told: dict[str, str] = field(default_factory=dict)
     left: dict[str, tuple[Identity, str]] = field(default_factory=dict)
     _one_at_a_time: Lock = field(default_factory=Lock)
@@ -53,7 +58,9 @@ class Memory:
     def recall(self, events: Iterable[AnyEvent]) -> None:
         """Know what the session knew when these were its events, too; no file is looked at."""
         events = tuple(events)
-        self.known |= {path: Known(sight, None) for path, sight in seen(events).items()}
+        found, past = _sights(events)
+        self.past |= past
+        self.known |= {path: Known(sight, None) for path, sight in found.items()}
         self.told |= {path: name for path, name in unfinished.known(events).items() if name is not None}
 
     def sight(self, path: str) -> Sight | None:
@@ -67,21 +74,29 @@ class Memory:
         with self._one_at_a_time:
             sight = Sight(path, view.sha256, lines, secret=secret).beside(self.sight(path))
             sight = replace(sight, whole=sight.whole or sight.upto >= view.total)
-            self.known[path] = Known(sight, identity)
+            self.known[path], self.past[path, sight.sha256] = Known(sight, identity), sight
         return sight
 
     def wrote(
-        self, path: str, data: bytes | None, identity: Identity | None, *, whole: bool, secret: bool
+        self, path: str, data: bytes | None, identity: Identity | None, *, whole: bool, secret: bool, back: bool = False
     ) -> Sight | None:
-        """The file now holds these bytes by our own hand; None forgets a deleted file. Gives what the model knows now."""
+        """The file now holds these bytes by our own hand; None forgets a deleted file. Gives what the model knows now.
+
+        `back`: an undo wrote them, so that the model knows them when it did so before; else it has to read them.
+        """
         old = self.sight(path)
         if data is None or identity is None:
             self.known.pop(path, None)
             return None
         upto = old.upto if old else 0
         name = self.told[path] = sha256(data)  # by the receipt
-        sight = Sight(path, name, ((1, upto),) if upto else (), whole or bool(old and old.whole), secret)
-        self.known[path] = Known(sight, identity)
+        before = self.past.get((path, name))
+        if back and before is None:
+            self.left[path] = identity, name
+            return None
+        now = Sight(path, name, ((1, upto),) if upto else (), whole or bool(old and old.whole), secret)
+        sight = before if back and before is not None else now
+        self.known[path], self.past[path, name] = Known(sight, identity), sight
         return sight
 
     def check(self, path: str, named: str, base: bytes, *, whole: bool) -> None:
@@ -103,22 +118,29 @@ class Memory:
 
 
 def seen(events: Iterable[AnyEvent]) -> dict[str, Sight]:
-    """What the model has seen of each file, by path, as the log tells it.
+    """What the model has seen of each file, by path, as the log tells it; see `Memory.wrote` for what an undo wrote back.
 
-    What an undo wrote back is known as far as it was before. How a change ended whose process died was found out later:
-    nobody has read that.
+    How a change ended whose process died was found out later: nobody has read that.
     """
+    return _sights(events)[0]
+
+
+def _sights(events: Iterable[AnyEvent]) -> tuple[dict[str, Sight], Past]:
     found: dict[str, Sight] = {}
+    past: Past = {}
     for event in events:
         if isinstance(event, ev.ToolDone) and event.sight is not None:
-            found[event.sight.path] = event.sight.beside(found.get(event.sight.path))
+            sight = event.sight.beside(found.get(event.sight.path))
+            found[sight.path] = past[sight.path, sight.sha256] = sight
             continue
         for receipt in fold.receipts((event,)):
             path, name = receipt.path or "", receipt.after
-            if path not in found or receipt.before == receipt.after:
+            if receipt.before == receipt.after:
                 continue
             if name is None or receipt.interrupted:
-                del found[path]
-            else:
+                found.pop(path, None)
+            elif receipt.tool == "undo":
+                found |= {path: past[path, name]} if (path, name) in past else {}
+            elif path in found:
                 found[path] = replace(found[path], sha256=name)
-    return found
+    return found, past

@@ -174,7 +174,8 @@ class Writing:
         except OSError as error:
             raise ToolError(f"failed: {place.path} was not changed: {reason(error)}") from error
         whole, secret = change.whole, bool(place.floors)
-        sight = self.memory.wrote(place.path, new, saved.identity, whole=whole, secret=secret)
+        back = change.receipt.tool == "undo"
+        sight = self.memory.wrote(place.path, new, saved.identity, whole=whole, secret=secret, back=back)
         seconds = time.monotonic() - started
         receipt = replace(
             change.receipt, duration=seconds, mode=saved.mode, folders=saved.folders, new_mode=saved.new_mode
