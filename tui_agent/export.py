@@ -21,7 +21,7 @@ from tui_agent.core import fold
 from tui_agent.core.disk import ordinary, there
 from tui_agent.core.display import plain
 from tui_agent.core.reply import bounded_json
-from tui_agent.core.secrets import Secrets
+from tui_agent.core.secrets import Secrets, typed_keys
 from tui_agent.core.types import (
     AgentError,
     AssistantMessage,
@@ -171,7 +171,10 @@ def _folded(summary: str, text: str) -> Iterator[str]:
 
 
 def messages(history: History, secrets: Secrets, *, masked: bool = False) -> str:
-    """The conversation as a JSON list of messages, one to a line; `masked` also hides what only looks like a key."""
+    """The conversation as a JSON list of messages, one to a line.
+
+    Of what only looks like a key that in the person's words is hidden, as in the log; `masked`: all of it.
+    """
     lines = [json.dumps(_message(message), ensure_ascii=False) for message in history]
     text = "[\n" + ",\n".join(lines) + "\n]\n"
     hidden = secrets.hide(text)
@@ -182,7 +185,7 @@ def _message(message: Message) -> dict[str, Any]:
     match message:
         case UserMessage(text, images):
             pictures = [{"name": image.name, "sha256": image.sha} for image in images]
-            return {"role": "user", "content": text, **({"pictures": pictures} if pictures else {})}
+            return {"role": "user", "content": typed_keys(text), **({"pictures": pictures} if pictures else {})}
         case ToolMessage(call_id, name, text):
             return {"role": "tool", "tool_call_id": call_id, "name": name, "content": text}
         case AssistantMessage(text, calls=calls):

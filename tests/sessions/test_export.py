@@ -93,7 +93,7 @@ def test_what_was_said_of_an_answer_that_was_cut_short_is_in_the_document() -> N
 def test_keys_are_masked_known_ones_and_what_looks_like_one() -> None:
     known = "hunter2-hunter2"
     done = ev.ToolDone(CALL, "applied", f"TOKEN={known}\nOPENAI={KEY}\nAuthorization: Bearer abcdefgh12345678")
-    happened = session(ev.UserSaid(f"my key is {known}"), reply("", CALL), done)
+    happened = session(ev.UserSaid(f"my key is {known} or {KEY}"), reply("", CALL), done)
     for text in (
         export.markdown(happened, Secrets([known])),
         export.messages(fold.history(happened), Secrets([known]), masked=True),
@@ -104,6 +104,7 @@ def test_keys_are_masked_known_ones_and_what_looks_like_one() -> None:
         assert HIDDEN in text
     saved = export.messages(fold.history(happened), Secrets([known]))
     assert known not in saved
+    assert saved.count(KEY) == 1, "what a tool found is as it was; what was typed is as the log has it"
 
 
 def test_what_was_decided_about_what_is_sent_is_in_the_document() -> None:
