@@ -20,7 +20,7 @@ from tui_agent.places import Place
 from tui_agent.schema import Fault
 from tui_agent.ui.app import AgentApp
 from tui_agent.ui.palette import PaletteItem
-from tui_agent.ui.switching import hint, note, window_trap
+from tui_agent.ui.switching import hint, note
 
 
 async def _provider(app: AgentApp, pilot: Pilot[int]) -> None:
@@ -60,8 +60,7 @@ async def _trap(app: AgentApp, _pilot: Pilot[int]) -> None:
     tell(app, *STORY)
     asked = Profile("ollama", "ollama", "ollama-native", model="qwen3-coder:30b", generation={"num_ctx": 32_768})
     app.session.info = ModelInfo("qwen3-coder:30b", 4096)
-    app.talk.note(window_trap(app.session.info, asked), "Context smaller than it looks")
-    app.main.refresh_state()
+    app.switching.traps.learned(app.session.info, asked)
 
 
 async def _failures(app: AgentApp, _pilot: Pilot[int]) -> None:

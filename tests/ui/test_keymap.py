@@ -282,14 +282,14 @@ async def test_the_keys_of_the_message_can_be_moved(tmp_path: Path) -> None:
 
 
 async def test_the_keys_of_the_panes_can_be_moved_and_their_old_letters_are_text(tmp_path: Path) -> None:
-    table = {"transcript.copy": "ctrl+e", "transcript.up": "i", "files.add": "+", "files.down": "J"}
+    table = {"transcript.copy": "ctrl+e", "transcript.up": "u", "files.add": "+", "files.down": "J"}
     async with with_keys(tmp_path, table, {"text": "an answer"}) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(lambda: not app.talk.working and "an answer" in text_of(app))
         app.main.transcript.focus()
         await pilot.pause()
         assert "Ctrl+E copy" in text_of(app)
-        await pilot.press("i", "ctrl+e")
+        await pilot.press("u", "ctrl+e")
         assert app.clipboard == "an answer"
         await pilot.press("y")
         assert app.main.composer.text == "y", "a letter that means nothing any more goes on with the message"

@@ -35,7 +35,8 @@ from tui_agent.providers.scripted import scripted
 from tui_agent.session import Terms
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.palette import Palette
-from tui_agent.ui.switching import Today, compatible_trap, fits, hint, note, window_trap, with_window
+from tui_agent.ui.switching import Today, fits, hint, note
+from tui_agent.ui.trap import compatible_trap, window_trap, with_window
 
 CLOUD = Profile(
     "cloud", "anthropic", "anthropic", "https://api.anthropic.com", "claude", pricing=Pricing(3.0, 0.3, 15.0)
@@ -91,16 +92,21 @@ def test_unknown_stays_open() -> None:
 )
 def test_the_context_trap(loaded: int | None, asked: int | None, most: int, says: str) -> None:
     used = Profile("o", wire="ollama-native", model="q", generation={"num_ctx": asked} if asked else {})
-    word = window_trap(ModelInfo("q", loaded, most=most), used)
-    assert says in word
-    assert bool(word) is bool(says)
+    trap = window_trap(ModelInfo("q", loaded, most=most), used)
+    assert (trap is None) is (not says)
+    if trap is not None:
+        assert says in trap.words
+        assert trap.window == (asked or min(32_768, most))
+        assert trap.anew is (asked is not None)
 
 
 def test_the_compatible_interface_of_ollama_is_told() -> None:
-    assert 'type = "ollama"' in compatible_trap(Profile("o", endpoint="http://127.0.0.1:11434/v1"))
-    assert compatible_trap(LOCAL) == ""
-    assert compatible_trap(Profile("o", endpoint="http://127.0.0.1:8080/v1")) == ""
-    assert compatible_trap(Profile("o", endpoint="http://127.0.0.1:port/v1")) == ""
+    trap = compatible_trap(Profile("o", endpoint="http://127.0.0.1:11434/v1"))
+    assert trap is not None
+    assert 'type = "ollama"' in trap.words
+    assert compatible_trap(LOCAL) is None
+    assert compatible_trap(Profile("o", endpoint="http://127.0.0.1:8080/v1")) is None
+    assert compatible_trap(Profile("o", endpoint="http://127.0.0.1:port/v1")) is None
 
 
 def test_a_window_is_asked_for_where_it_can_be() -> None:
@@ -231,6 +237,87 @@ async def test_the_context_trap_is_found_after_the_first_answer_and_the_meter_is
             await ended(app, 2)
             await pilot.pause(0.2)
             assert sum(isinstance(e, ev.Notice) and bool(e.title) for e in app.session.events) == told
+
+
+async def trapped(app: AgentApp, pilot: Pilot[int]) -> None:
+    """Until the card of a window that is too small stands there."""
+    await send(app, pilot, "/provider ollama")
+    await send(app, pilot, "hello")
+    await until(lambda: app.talk.trap is not None and not app.talk.working)
+
+
+@pytest.mark.parametrize("keys", [("ctrl+x", "f"), ("ctrl+x", "tab", "f")], ids=["leader", "card"])
+@pytest.mark.parametrize("given", [32_768, 4096])
+async def test_the_key_of_the_card_loads_the_model_anew(tmp_path: Path, keys: tuple[str, ...], given: int) -> None:
+    with serving(ollama_fake()) as fake:
+        table = {"type": "ollama", "endpoint": fake.url, "model": "qwen", "generation": {"num_ctx": 32_768}}
+        async with running(tmp_path, scripted([]), {"ollama": table}) as (app, pilot):
+            await trapped(app, pilot)
+            assert "Ctrl+X f fix it   Ctrl+X i ignore for this session" in text_of(app)
+            fake.answers["/api/generate"] = (200, {"done": True, "done_reason": "unload"})
+            fake.answers["/api/ps"] = (200, {"models": [{"name": "qwen", "context_length": given}]})
+            asked = len(fake.asked)
+            app.main.composer.load("a draft")
+            await pilot.press(*keys)
+            if given == 32_768:
+                await until(lambda: "qwen is loaded with 32,768 tokens" in text_of(app))
+                assert app.talk.trap is None
+            else:
+                await until(lambda: text_of(app).count("Context smaller than it looks") == 2)
+                assert app.talk.trap is not None
+            assert app.main.composer.text == "a draft"
+        told = [(path, body) for path, _, body in fake.asked[asked:]]
+        assert told[0] == ("/api/generate", {"model": "qwen", "keep_alive": 0})
+        assert [body["options"]["num_ctx"] for path, body in told if path == "/api/chat"] == [32_768]
+
+
+async def test_a_model_that_cannot_be_loaded_anew_is_told(tmp_path: Path) -> None:
+    with serving(ollama_fake()) as fake:
+        table = {"type": "ollama", "endpoint": fake.url, "model": "qwen", "generation": {"num_ctx": 32_768}}
+        async with running(tmp_path, scripted([]), {"ollama": table}) as (app, pilot):
+            await trapped(app, pilot)
+            fake.answers["/api/generate"] = (500, {"error": "out of memory"})
+            await pilot.press("ctrl+x", "f")
+            await until(lambda: "qwen was not loaded anew" in text_of(app) and "out of memory" in text_of(app))
+
+
+async def test_a_window_that_is_ignored_is_not_told_again_in_this_session(tmp_path: Path) -> None:
+    with serving(ollama_fake()) as fake:
+        table = {"type": "ollama", "endpoint": fake.url, "model": "qwen", "generation": {"num_ctx": 32_768}}
+        async with running(tmp_path, scripted([]), {"ollama": table}) as (app, pilot):
+            await trapped(app, pilot)
+            await pilot.press("ctrl+x", "tab")
+            await until(lambda: "f fix it   i ignore for this session" in text_of(app).splitlines()[-1])
+            await pilot.press("i")
+            await until(lambda: app.talk.trap is None)
+            await pilot.press("escape")
+            told = sum(isinstance(e, ev.Notice) and bool(e.title) for e in app.session.events)
+            shown = [path for path, *_ in fake.asked].count("/api/show")
+            await send(app, pilot, "/provider ollama")
+            await send(app, pilot, "more")
+            await ended(app, 2)
+            await until(lambda: [path for path, *_ in fake.asked].count("/api/show") > shown)
+            await until(lambda: app.session.info is not None)
+            await pilot.pause()
+            assert sum(isinstance(e, ev.Notice) and bool(e.title) for e in app.session.events) == told
+            assert app.talk.trap is None
+
+
+async def test_the_compatible_interface_is_left_by_the_key_before_anything_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(ollama_fake(32_768)) as fake:
+        monkeypatch.setattr("tui_agent.ui.trap._OLLAMA_PORT", fake.port)
+        used = Profile("ollama", endpoint=f"{fake.url}/v1", model="qwen", local=True)
+        async with running(tmp_path, scripted([]), {}, used) as (app, pilot):
+            await until(lambda: "cannot set the window" in text_of(app))
+            await pilot.press("ctrl+x", "f")
+            await until(lambda: "qwen is asked for a window of 32,768 tokens" in text_of(app))
+            assert fake.asked == []
+            await send(app, pilot, "hello")
+            await ended(app)
+            assert text_of(app).count("Context smaller than it looks") == 1
+        assert [body["options"] for path, _, body in fake.asked if path == "/api/chat"] == [{"num_ctx": 32_768}]
 
 
 async def test_a_window_for_this_session(tmp_path: Path) -> None:

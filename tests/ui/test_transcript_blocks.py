@@ -231,7 +231,9 @@ def test_a_notice_with_a_title_is_a_card() -> None:
         "  ▌ Context smaller than it looks",
         "  ▌ 4,096 tokens.",
         "  ▌ Set num_ctx.",
+        "  ▌ Ctrl+X f fix it   Ctrl+X i ignore for this session",
     ]
+    assert screen(Notice("said", title="Something else")) == ["  ▌ Something else", "  ▌ said"]
 
 
 def test_pictures_stand_below_what_was_said() -> None:

@@ -63,6 +63,11 @@ async def inspect(profile: Profile, *, env: Mapping[str, str], network: Network 
     return info
 
 
+async def unload(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> None:
+    """Let the server forget the profile's model; see `models.unload`."""
+    await _late("models").unload(profile, env=env, network=network)
+
+
 async def verify(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> float:
     """Seconds until a tiny request was answered; see `models.verify`."""
     seconds: float = await _late("models").verify(profile, env=env, network=network)

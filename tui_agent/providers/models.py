@@ -101,6 +101,15 @@ async def inspect(profile: Profile, *, env: Mapping[str, str], network: Network 
     return info
 
 
+async def unload(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> None:
+    """Let Ollama forget the profile's model, so that it is loaded anew as it is asked for next.
+
+    Raises:
+        AgentError: see `list_models`.
+    """
+    await fetch(profile, "/api/generate", env=env, network=network, body={"model": profile.model, "keep_alive": 0})
+
+
 async def verify(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> float:
     """Ask for one token; the seconds that it took.
 

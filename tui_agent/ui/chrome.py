@@ -16,7 +16,7 @@ from tui_agent.core import events as ev
 from tui_agent.core.display import label
 from tui_agent.ui.actions import ACTIONS
 from tui_agent.ui.conversation import THINKING, Conversation
-from tui_agent.ui.failures import KEYS, MENDING_KEYS, WAITING_KEYS
+from tui_agent.ui.failures import KEYS, MENDING_KEYS, TRAP_KEYS, WAITING_KEYS
 from tui_agent.ui.keymap import USUAL, Keymap
 from tui_agent.ui.numbers import forecast, gauge, money
 
@@ -179,6 +179,8 @@ def footer_state(
             if pane == "transcript"
             else ("{leader pane.next} card", SEND, "{provider.switch} other provider", COMMANDS)
         )
+    elif talk.trap is not None and pane == "transcript":
+        phase, hints = "", (*TRAP_KEYS, "{ui.back} back")
     elif talk.unusable and pane != "files":
         phase = "read only"
         hints = (

@@ -21,8 +21,9 @@ from tui_agent.core.meter import measure, meter
 from tui_agent.core.types import AgentError, ProviderError, ReasoningDelta, RetryTick, TextDelta
 from tui_agent.own_command import MARK, own_command
 from tui_agent.session import Session
-from tui_agent.ui.failures import CARD, MENDING, next_try
+from tui_agent.ui.failures import CARD, MENDING, TRAP, next_try
 from tui_agent.ui.flow import Flow
+from tui_agent.ui.trap import Trap
 from tui_agent.workspace.images import named
 
 COMPACT = "/compact"
@@ -67,6 +68,8 @@ class Conversation:
         self.retrying = False
         self.failure: ProviderError | None = None
         """Why the newest message got no whole answer, when the model or the way to it failed."""
+        self.trap: Trap | None = None
+        """The newest thing said is that the model runs in too small a window."""
         self.unusable = False
         """The configuration cannot be used, and there is a card that says so."""
         self.unsent: str | None = None
@@ -90,8 +93,15 @@ class Conversation:
 
     @property
     def card(self) -> Mapping[str, str]:
-        """What each key of the card does that is the newest thing: of a failure, or of a configuration that cannot be used."""
-        return CARD if self.failure is not None or self.retrying else MENDING if self.unusable else {}
+        """What each key of the card does that is the newest thing: of a failure, of a window, or of a broken configuration."""
+        if self.failure is not None or self.retrying:
+            return CARD
+        return TRAP if self.trap is not None else MENDING if self.unusable else {}
+
+    @property
+    def behind_leader(self) -> Mapping[str, str]:
+        """The keys of that card which count behind the leader, too, with what they do: the others have a key of their own."""
+        return {"card.details": "failure.details"} if self.card is CARD else TRAP if self.card is TRAP else {}
 
     @property
     def said(self) -> list[str]:
@@ -274,7 +284,7 @@ class Conversation:
         self._show(event)
         match event:
             case ev.UserSaid():
-                self._sending = self.failure = None
+                self._sending = self.failure = self.trap = None
             case ev.Rewound():
                 self.meter = meter(self.session.events)
                 self._changed()

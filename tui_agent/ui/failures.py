@@ -11,6 +11,8 @@ from tui_agent.ui.actions import ACTIONS
 
 CUT_OFF = "Half an answer"
 """The title where the way to the server was lost after a part of the answer had come."""
+SMALLER = "Context smaller than it looks"
+"""The title where a model runs in a smaller window than it should."""
 TITLES: Mapping[str, str] = {
     "auth": "The key was not accepted",
     "rate_limit": "Rate limit",
@@ -45,16 +47,20 @@ CARD: Mapping[str, str] = {
 }
 """What each key of the card does; they count while the transcript has the focus and the failure is the newest thing."""
 
+TRAP: Mapping[str, str] = {"card.fix": "trap.fix", "card.ignore": "trap.ignore"}
+"""What the keys of the card do where a model runs in too small a window."""
 MENDING: Mapping[str, str] = {"card.retry": "config.reload", "card.config": "config.edit"}
 """What the keys of the card do while the configuration cannot be used and nothing else has failed."""
 MENDING_KEYS = ("{card.config} opens it", "{card.retry} reads it again")
 WAITING_KEYS = ("{card.retry} now", "{card.provider} provider", "{ui.back} stop")
+TRAP_KEYS = ("{card.fix} fix it", "{card.ignore} ignore for this session")
 KEYS = tuple(f"{{{action.id}}} {action.hint}" for action in ACTIONS if action.id in CARD)
 """The keys of a card that has the focus, by their actions: while the configuration cannot be used, while the next try is
-waited for, and of a failure."""
+waited for, while a window is too small, and of a failure."""
 
 MENDING_WAYS = ("{config.edit} opens it", "{config.reload} reads it again")
 WAITING_WAYS = ("{agent.retry} now", "{provider.switch} provider", "{ui.back} stop")
+TRAP_WAYS = tuple(f"{{ui.leader}} {key}" for key in TRAP_KEYS)
 WAYS = ("{agent.retry} retry", "{provider.switch} provider", "{ui.leader} {card.details} details", "{config.show}")
 """The same as the card itself says it: what works in the message, too, where a letter is a letter."""
 

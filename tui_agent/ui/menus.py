@@ -57,9 +57,8 @@ class Menus:
         )
 
     def leader(self, _: str) -> None:
-        """Wait for the key behind Ctrl+X; under the card of a failure its letter for details means that."""
+        """Wait for the key behind Ctrl+X; some letters of the card that is the newest thing mean what they mean there."""
         talk = self._app.main.conversation
-        failed = talk is not None and (talk.failure is not None or talk.retrying)
-        letters = self._app.keys["card.details"].keys if failed else ()
-        instead = dict.fromkeys(letters, BY_ID["failure.details"])
+        meant = talk.behind_leader if talk is not None else {}
+        instead = {letter: BY_ID[deed] for key, deed in meant.items() for letter in self._app.keys[key].keys}
         self._app.push_screen(Leader(self._app.keys, instead), self._app.on_choice(self._app.main.act))

@@ -182,7 +182,8 @@ class Story:
             case ev.ProtocolChosen(protocol, reason):
                 self._append([Note(f"{protocol} from here on: {reason}", "protocol")])
             case ev.Notice(text, audience, title):
-                self._append([Card(title, text) if title else noticed(text, audience)])
+                ways = failures.TRAP_WAYS if title == failures.SMALLER else ()
+                self._append([Card(title, text, keys=ways) if title else noticed(text, audience)])
             case ev.ProviderFailed(error):
                 self._leave_reply()
                 self._append([Card(*failures.words(error, self._profile), failures.WAYS)])

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from tui_agent.core.address import parts_of
 from tui_agent.core.profile import Effort, ModelInfo, Pricing, Profile
 from tui_agent.core.types import AgentError, AssistantMessage, ConfigError, History, ProviderError, UserMessage
 from tui_agent.demo import PROFILE
@@ -24,6 +23,7 @@ from tui_agent.ui.completion import Choice
 from tui_agent.ui.found import GOOD_WINDOW
 from tui_agent.ui.numbers import money, per_million, size, thousands
 from tui_agent.ui.palette import Palette, PaletteItem
+from tui_agent.ui.trap import Traps, with_window
 
 if TYPE_CHECKING:
     from tui_agent.ui.app import AgentApp
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 EFFORTS = ("off", "low", "medium", "high")
 COLUMNS = f"{'window':>7} {'tools':>6} {'price in/out':>14} {'session':>10}"
-_OLLAMA_PORT = 11434
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,57 +110,12 @@ def as_asked(info: ModelInfo, profile: Profile) -> ModelInfo:
     return replace(info, window=min(asked, info.most or asked))
 
 
-# ------------------------------------------------------------------ after one
-
-
-def compatible_trap(profile: Profile) -> str:
-    """A word about Ollama's other interface: the size of the window cannot be set there."""
-    parts = parts_of(profile.endpoint)
-    if profile.wire != "openai-chat" or parts is None or parts.port != _OLLAMA_PORT:
-        return ""
-    return (
-        f"This is Ollama's compatible interface: it cannot set the window, and long text is cut silently.\n"
-        f"/window {GOOD_WINDOW} goes on by its own interface in this session. For good: "
-        f'type = "ollama" and an endpoint without /v1 in [profiles.{profile.name}].'
-    )
-
-
-def window_trap(info: ModelInfo, profile: Profile) -> str:
-    """A word about a model that runs in a smaller window than was asked for, or than it could; else nothing."""
-    loaded, asked, where = info.window, asked_window(profile), f"[profiles.{profile.name}.generation]"
-    if profile.wire != "ollama-native" or loaded is None:
-        return ""
-    if asked is not None and loaded < asked:
-        return (
-            f"{profile.model} is loaded with {loaded:,} tokens; the profile asks for {asked:,}. Older text would be cut "
-            f"silently.\nFree memory and load it anew: ollama stop {profile.model}, then /retry. Or go on with what there is: "
-            f"/window {loaded}, and for good num_ctx = {loaded} in {where}."
-        )
-    good = min(info.most or GOOD_WINDOW, GOOD_WINDOW)
-    if asked is None and loaded < good:
-        return (
-            f"{profile.model} is loaded with {loaded:,} tokens; it could take {info.most or good:,}. Older text would be cut "
-            f"silently.\n/window {good} asks for more in this session. For good: num_ctx = {good} in {where}."
-        )
-    return ""
-
-
-def with_window(profile: Profile, tokens: int) -> Profile | None:
-    """The profile with this window asked for, by Ollama's own interface; None where a window cannot be asked for."""
-    generation = {**profile.generation, "num_ctx": tokens}
-    if profile.wire == "ollama-native":
-        return replace(profile, generation=generation)
-    if not compatible_trap(profile):
-        return None
-    endpoint = (profile.endpoint or "").rstrip("/").removesuffix("/v1")
-    return replace(profile, type="ollama", wire="ollama-native", endpoint=endpoint, generation=generation)
-
-
 class Switching:
     """The actions of the app that are about who answers; `session` exists once the start is over."""
 
     def __init__(self, app: AgentApp) -> None:
         self._app = app
+        self.traps = Traps(app)
         self._known: tuple[Profile, bool] | None = None
         """The profile that was last asked about, and whether it had answered by then."""
         self._replies = 0
@@ -176,6 +130,7 @@ class Switching:
             "model.switch": self.model,
             "model.effort": self.effort,
             "model.window": self.window,
+            **self.traps.handlers,
         }
 
     # -------------------------------------------------------------- choosing
@@ -200,9 +155,7 @@ class Switching:
                 app.talk.failure = None
             if app.talk.retrying:
                 app.run_worker(app.talk.send_on(), name="send on")
-            if word := compatible_trap(chosen):
-                app.talk.note(word, "Context smaller than it looks")
-            elif app.talk.working and not app.talk.retrying:
+            if app.talk.working and not app.talk.retrying:
                 app.notify(f"The running turn goes on. {chosen.name} answers the next message.", markup=False)
         app.talk.catch_up()
         app.changed()
@@ -353,9 +306,11 @@ class Switching:
         Not before the first reply of the session: until then nothing is sent but what the person asked for.
         """
         app = self._app
-        if app.main.conversation is None or app.session.profile is None or not app.talk.totals.replies:
+        if app.main.conversation is None or (profile := app.session.profile) is None:
             return
-        profile = app.session.profile
+        self.traps.look(profile)
+        if not app.talk.totals.replies:
+            return
         # what Ollama has loaded is known only once this model has answered
         key = (profile, profile.wire == "ollama-native" and app.talk.totals.replies > self._replies)
         if key != self._known and profile.wire != "scripted" and not app.talk.working:
@@ -372,8 +327,6 @@ class Switching:
         if app.session.profile != profile:
             return
         app.session.info = info
-        if word := window_trap(info, profile):
-            app.talk.note(word, "Context smaller than it looks")
-        elif fits(info, app.talk.meter.tokens) == "too small":
+        if not self.traps.learned(info, profile) and fits(info, app.talk.meter.tokens) == "too small":
             app.talk.note(note(info, profile, self.today()), "Too long for the model's window")
         app.main.refresh_state()
