@@ -161,10 +161,25 @@ async def test_a_tiny_request_proves_the_key(loopback: Any) -> None:
 
     server = await loopback(script)
     used = Profile("p", endpoint=server.url, model="m", api_key_env="K")
-    assert await verify(used, env={"K": "right"}) >= 0
+    tried = await verify(used, env={"K": "right"})
+    assert tried.seconds >= 0
+    assert tried.tools
     assert server.peers[0].body["max_tokens"] == 16
     with pytest.raises(AgentError, match="K of profile 'p'"):
         await verify(used, env={"K": "wrong"})
+    assert len(server.peers) == 2
+
+
+@pytest.mark.parametrize("status", [400, 404])
+async def test_a_tiny_request_tells_whether_tools_are_taken(loopback: Any, status: int) -> None:
+    async def script(peer: Peer) -> None:
+        if "tools" in peer.body:
+            await peer.answer(status, b'{"error": {"message": "m does not support tools"}}')
+        else:
+            await peer.answer(200, ANSWER)
+
+    server = await loopback(script)
+    assert not (await verify(Profile("p", endpoint=server.url, model="m"), env={})).tools
     assert len(server.peers) == 2
 
 

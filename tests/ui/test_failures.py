@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -153,8 +154,8 @@ async def test_during_a_countdown_the_next_try_can_be_had_now(tmp_path: Path, wa
             await send(app, pilot, "hello")
             await until(lambda: app.talk.retrying)
             await pilot.pause(0.1)
-            assert "try 2 of 6 in 50s   Esc stop   Ctrl+X r now" in text_of(app).splitlines()[-1]
-            assert "▌ Next try in 50 s  ░░" in text_of(app)
+            assert re.search(r"try 2 of 6 in [45]\ds   Esc stop   Ctrl\+X r now", text_of(app).splitlines()[-1])
+            assert re.search("▌ Next try in [45]\\d s  [█░]{16}", text_of(app))
             fake.answers[CHAT] = (200, ANSWER)
             if way == "card":
                 await pilot.press("ctrl+x", "tab")

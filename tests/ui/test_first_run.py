@@ -455,7 +455,7 @@ def test_the_model_that_is_offered_first() -> None:
 def vendor(**answers: Any) -> Fake:
     fake = Fake(
         {
-            "/v1/models": (200, {"data": [{"id": "gpt-4.1"}, {"id": "gpt-5"}, {"id": "whisper"}]}),
+            "/v1/models": (200, {"data": [{"id": "gpt-4.1"}, {"id": "gpt-5.1"}, {"id": "whisper"}]}),
             "/v1/chat/completions": (200, SSE),
         }
     )
@@ -467,17 +467,21 @@ async def test_a_key_is_one_key_away_and_is_tried_first(tmp_path: Path, only: An
     with serving(vendor()) as fake:
         only(openai=f"{fake.url}/v1")
         async with first_run(tmp_path, look_around, ENV) as (app, pilot, file):
-            assert "OPENAI_API_KEY is set" in text_of(app)
+            assert "OPENAI_API_KEY found. Use openai/gpt-5.1?" in text_of(app)
+            assert "y yes   m other model   n not this one   Esc quit" in text_of(app).splitlines()[-1]
+            await pilot.press("enter", "1", "r")
+            await pilot.pause()
             assert fake.asked == []
             assert written(tmp_path) == []
-            await pilot.press("enter")
+            await pilot.press("y")
             await running(app)
             await pilot.pause(0.2)
-            assert "openai/gpt-5 works" in text_of(app)
+            assert "openai/gpt-5.1 works" in text_of(app)
+            assert "tools yes" in text_of(app)
             assert profile_written(file, "openai") == {
                 "type": "openai",
                 "api_key_env": "OPENAI_API_KEY",
-                "model": "gpt-5",
+                "model": "gpt-5.1",
             }
             assert CANARY not in text_of(app) + app.export_screenshot()
         assert [path for path, _, _ in fake.asked] == ["/v1/models", "/v1/chat/completions"]
@@ -496,7 +500,7 @@ async def test_a_key_that_is_refused_is_told_with_its_variable(
     with serving(vendor(**{where: (status, said)})) as fake:
         only(openai=f"{fake.url}/v1")
         async with first_run(tmp_path, look_around, ENV) as (app, pilot, file):
-            await pilot.press("1")
+            await pilot.press("y")
             await until(lambda: f"HTTP {status}" in text_of(app))
             await pilot.pause()
             text = text_of(app)
@@ -510,7 +514,7 @@ async def test_a_key_that_is_refused_is_told_with_its_variable(
 async def test_a_vendor_that_does_not_answer(tmp_path: Path, only: Any) -> None:
     only(openai="http://127.0.0.1:9/v1")
     async with first_run(tmp_path, look_around, ENV) as (app, pilot, file):
-        await pilot.press("1")
+        await pilot.press("y")
         await until(lambda: "refuses connections" in text_of(app))
         assert not file.exists()
 
@@ -519,11 +523,69 @@ async def test_an_unknown_list_is_shown_to_choose_from(tmp_path: Path, only: Any
     with serving(vendor(models=(200, {"data": [{"id": "new-1"}, {"id": "new-2"}]}))) as fake:
         only(openai=f"{fake.url}/v1")
         async with first_run(tmp_path, look_around, ENV) as (app, pilot, file):
-            await pilot.press("1")
+            await pilot.press("y")
             await until(lambda: "new-2" in text_of(app))
+            assert "It has no gpt-5.1." in text_of(app)
             await pilot.press("down", "enter")
             await running(app)
             assert profile_written(file, "openai")["model"] == "new-2"
+
+
+async def test_another_model_for_the_key(tmp_path: Path, only: Any) -> None:
+    with serving(vendor()) as fake:
+        only(openai=f"{fake.url}/v1")
+        async with first_run(tmp_path, look_around, ENV) as (app, pilot, file):
+            await pilot.press("m")
+            await until(lambda: "whisper" in text_of(app))
+            await pilot.press("enter")
+            await running(app)
+            assert profile_written(file, "openai")["model"] == "gpt-4.1"
+        assert [path for path, _, _ in fake.asked] == ["/v1/models"]
+
+
+async def test_not_this_key_leads_to_everything_that_there_is(tmp_path: Path, only: Any) -> None:
+    with serving(vendor()) as fake:
+        only(openai=f"{fake.url}/v1")
+        async with first_run(tmp_path, look_around, ENV, size=(80, 24)) as (app, pilot, _):
+            await pilot.press("n")
+            await until(lambda: "OPENAI_API_KEY is set" in text_of(app))
+            assert "SET UP ONE OF THESE" in text_of(app)
+            await pilot.press("r")
+            await until(lambda: isinstance(app.screen, FirstRun) and not app.screen._looking)
+            assert "SET UP ONE OF THESE" in text_of(app), "it is asked for once"
+            await pilot.press("escape")
+            await until(lambda: app.return_code is not None)
+        assert fake.asked == []
+        assert written(tmp_path) == []
+
+
+async def test_a_server_that_answers_late_goes_before_the_key_unless_that_was_taken(tmp_path: Path, only: Any) -> None:
+    there = Found("ollama", {"type": "ollama"}, (ModelInfo("m"),), ModelInfo("m"))
+    late = asyncio.Event()
+    looks: list[float] = []
+
+    async def look(environment: Any, network: Network, seconds: float) -> list[Found]:
+        looks.append(seconds)
+        if len(looks) > 1:
+            await late.wait()
+        return [*([there] if late.is_set() else []), *keys(environment)]
+
+    async with first_run(tmp_path, look, ENV, patience=0, settled=False) as (app, _, _):
+        await until(lambda: len(looks) > 1 and "OPENAI_API_KEY found" in text_of(app))
+        late.set()
+        await until(lambda: offered(app))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 20)])
+async def test_the_question_of_a_key_is_whole_in_a_small_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def look(environment: Any, network: Network, seconds: float) -> list[Found]:
+        return keys(environment)
+
+    async with first_run(tmp_path, look, ENV, size=size) as (app, _, _):
+        text = " ".join(text_of(app).split())
+        for word in ("OPENAI_API_KEY found.", "Use openai/gpt-5.1?", "y yes", "m other", "n not this", "Esc quit"):
+            assert word in text
+        assert "It is never written to disk." in text
 
 
 async def test_two_keys_and_a_server_are_a_list_with_the_local_one_first(tmp_path: Path, only: Any) -> None:

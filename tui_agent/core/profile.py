@@ -110,3 +110,11 @@ class ModelInfo:
     pricing: Pricing | None = None
     most: int | None = None
     size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """How a tiny request went: the seconds until it was answered, and whether the server took it with a tool."""
+
+    seconds: float
+    tools: bool

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.address import shown
-from tui_agent.core.profile import ModelInfo, Profile
+from tui_agent.core.profile import ModelInfo, Profile, Tried
 from tui_agent.core.types import Author, ConfigError, Delta, Model, Request
 from tui_agent.providers.network import Network
 
@@ -68,10 +68,10 @@ async def unload(profile: Profile, *, env: Mapping[str, str], network: Network |
     await _late("models").unload(profile, env=env, network=network)
 
 
-async def verify(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> float:
-    """Seconds until a tiny request was answered; see `models.verify`."""
-    seconds: float = await _late("models").verify(profile, env=env, network=network)
-    return seconds
+async def verify(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> Tried:
+    """How a tiny request went; see `models.verify`."""
+    tried: Tried = await _late("models").verify(profile, env=env, network=network)
+    return tried
 
 
 def pull(

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from tui_agent.core.address import origin, root_of
-from tui_agent.core.profile import ModelInfo, Pricing, Profile
-from tui_agent.core.reply import bounded_json
-from tui_agent.core.types import AgentError, ReplyEnd, Request, UserMessage
+from tui_agent.core.profile import ModelInfo, Pricing, Profile, Tried
+from tui_agent.core.reply import bounded_json, refuses_tools
+from tui_agent.core.types import AgentError, ProviderError, ReplyEnd, Request, ToolSpec, UserMessage
 from tui_agent.providers import http, wire_of
 from tui_agent.providers.asking import answered, prepared
 from tui_agent.providers.network import Network, Unanswered
@@ -26,6 +26,8 @@ _SECONDS = 10.0
 _ASKED = 12
 """How many models of one server are asked about one by one."""
 _MAX_BYTES = 4 * 1024 * 1024
+_TOOL = ToolSpec("now", "The time of day.", {"type": "object", "properties": {}}, {})
+"""What a server is offered to see whether it takes tools. Nothing is done when it is called."""
 _WINDOWS = (
     "loaded_context_length",
     "max_model_len",
@@ -110,8 +112,8 @@ async def unload(profile: Profile, *, env: Mapping[str, str], network: Network |
     await fetch(profile, "/api/generate", env=env, network=network, body={"model": profile.model, "keep_alive": 0})
 
 
-async def verify(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> float:
-    """Ask for one token; the seconds that it took.
+async def verify(profile: Profile, *, env: Mapping[str, str], network: Network | None = None) -> Tried:
+    """Ask for one token, with a tool to call; without one where that is refused.
 
     Raises:
         AgentError: the server refused; one sentence with its words and where the key comes from.
@@ -122,13 +124,23 @@ async def verify(profile: Profile, *, env: Mapping[str, str], network: Network |
     small = replace(
         profile, generation={**window, "max_tokens": 16}, effort=None, options={**profile.options, "retries": 0}
     )
-    started = time.monotonic()
     link = http.Link(env=env, network=network or Network())
-    async with aclosing(http.stream(wire_of(small), small, Request("", (UserMessage("Say ok."),)), link)) as deltas:
+    for tools in ((_TOOL,), ()):
+        started = time.monotonic()
+        error = await _refusal(small, Request("", (UserMessage("Say ok."),), tools), link)
+        if error is None:
+            return Tried(time.monotonic() - started, bool(tools))
+        if not tools or not refuses_tools(error):
+            raise AgentError(error.message)
+    raise AssertionError("the last try decides")
+
+
+async def _refusal(profile: Profile, request: Request, link: http.Link) -> ProviderError | None:
+    async with aclosing(http.stream(wire_of(profile), profile, request, link)) as deltas:
         async for delta in deltas:
-            if isinstance(delta, ReplyEnd) and delta.error is not None:
-                raise AgentError(delta.error.message)
-    return time.monotonic() - started
+            if isinstance(delta, ReplyEnd):
+                return delta.error
+    return None
 
 
 async def fetch(

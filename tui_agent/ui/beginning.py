@@ -21,7 +21,7 @@ from tui_agent.providers import verify
 from tui_agent.ui.choices import DEMO, Chosen, written
 from tui_agent.ui.first_run import FirstRun, World
 from tui_agent.ui.found import LOOK_SECONDS, Found, Servers, usable
-from tui_agent.ui.numbers import seconds
+from tui_agent.ui.numbers import works
 from tui_agent.ui.offer import Offer
 
 if TYPE_CHECKING:
@@ -145,11 +145,11 @@ class Beginning:
     async def _try(self, today: Profile) -> None:
         app, who = self._app, f"{today.name}/{today.model}"
         try:
-            took = await verify(today, env=app.begin.environment, network=app.begin.network)
+            tried = await verify(today, env=app.begin.environment, network=app.begin.network)
         except AgentError as error:
             app.talk.note(str(error), f"{who} was tried")
         else:
-            app.talk.note(f"{who} works, {seconds(took)}.")
+            app.talk.note(works(who, tried))
             await app.switching.learn(today)
 
     def _leave(self) -> None:

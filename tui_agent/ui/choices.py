@@ -19,7 +19,7 @@ from tui_agent.ui.found import Found
 from tui_agent.ui.keymap import Keymap
 from tui_agent.ui.numbers import size
 
-Step: TypeAlias = Literal["choose", "address", "model"]
+Step: TypeAlias = Literal["ask", "choose", "address", "model"]
 DEMO = "demo"
 SERVER = "server"
 SHORT = ("ollama", "openai", "anthropic", "openrouter", "mistral")
@@ -29,6 +29,10 @@ SHORT = ("ollama", "openai", "anthropic", "openrouter", "mistral")
 SESSION_ONLY = "This choice counts for this session only."
 REMOTE = "You are connected by ssh: 127.0.0.1 is the remote machine."
 WHERE = "The address of its API, as the server prints it when it starts."
+KEY_ASKED = (
+    "Nothing has left this machine. {first.pull} asks the server for its models, and for one token, with this key.\n"
+    "The key is read from the variable each time. It is never written to disk."
+)
 NO_ADDRESS = "This is no http:// or https:// address without a password: {}"
 
 
@@ -103,6 +107,22 @@ def _has(one: Found) -> str:
     return ", ".join([*parts, "local and free"])
 
 
+def only_key(found: Sequence[Found]) -> Found | None:
+    """The one key that was found where nothing else was: it can be asked for in a line."""
+    return found[0] if len(found) == 1 and found[0].variable else None
+
+
+def named_first(preset: str) -> str:
+    """The model that is suggested first for a vendor, "" where none is."""
+    return next(iter(presets().get(preset, {}).get("suggest", ())), "")
+
+
+def question(one: Found) -> str:
+    """The line that asks for it."""
+    model = named_first(one.preset)
+    return f"{one.variable} found. Use {one.preset}{f'/{model}' if model else ''}?"
+
+
 def row_text(row: Row, number: int, width: int) -> Text:
     """One line of the list at this width."""
     sign = f"{number}  " if number < 10 else "   "
@@ -134,6 +154,14 @@ def hints(step: Step, keys: Keymap, width: int, leave: str) -> str:
     """The last row: the keys of this step, in the words that fit; `leave` is what Esc does on the first."""
     if step == "address":
         return "Enter continue   Esc back"
+    if step == "ask":
+        long = width >= 64
+        ways = (
+            "{first.pull} yes",
+            f"{{first.model}} other{' model' * long}",
+            f"{{first.decline}} not this{' one' * long}",
+        )
+        return ("   " if long else "  ").join([*filter(None, map(keys.say, ways)), f"Esc {leave}"])
     if step == "model":
         long = "↑↓ choose   Enter take it   Tab list or field   Esc back"
         return long if width >= 64 else "↑↓  Enter take it  Tab field  Esc back"

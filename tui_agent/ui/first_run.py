@@ -26,6 +26,7 @@ from tui_agent.core.types import AgentError
 from tui_agent.paths import tilde
 from tui_agent.ui.choices import (
     DEMO,
+    KEY_ASKED,
     NO_ADDRESS,
     REMOTE,
     SERVER,
@@ -35,8 +36,11 @@ from tui_agent.ui.choices import (
     Step,
     address_of,
     hints,
+    named_first,
     no_model,
+    only_key,
     options,
+    question,
     rows,
     suggested,
     unset,
@@ -46,13 +50,20 @@ from tui_agent.ui.choices import (
 from tui_agent.ui.found import AGAIN_SECONDS, LOOK_SECONDS, Found, Look, Servers, memory, to_pull, usable
 from tui_agent.ui.keymap import USUAL, Keymap
 from tui_agent.ui.modal import bindings
+from tui_agent.ui.numbers import works
 from tui_agent.ui.steps import Steps
 
 POLL_SECONDS = 2.0
 """How often the screen looks for a server that the person was told how to start."""
 
 
-DEEDS = {"first.look": "look", "first.model": "other_model", "first.config": "edit", "first.pull": "pull"}
+DEEDS = {
+    "first.look": "look",
+    "first.model": "other_model",
+    "first.config": "edit",
+    "first.pull": "agree",
+    "first.decline": "decline",
+}
 """What the screen does for each action of the table."""
 
 
@@ -100,7 +111,7 @@ class FirstRun(Steps[Chosen | None]):
         self._source: Found | None = None
         self._poll: Timer | None = None
         self._pulls: list[tuple[str, float]] = []
-        self._waits = self._fed = False
+        self._waits = self._fed = self._declined = False
 
     def on_mount(self) -> None:
         """Start with the choices, and look around; or with the other models of what was offered."""
@@ -109,7 +120,7 @@ class FirstRun(Steps[Chosen | None]):
             self._take(offered)
             self.show_models(offered.models)
         else:
-            self.show_choices()
+            self.begin_choice()
             self.look(*([LOOK_SECONDS] if self._found is None else []), AGAIN_SECONDS)
 
     def hints(self, width: int) -> str:
@@ -136,22 +147,42 @@ class FirstRun(Steps[Chosen | None]):
         for seconds in patience:
             found = list(await self._world.look(self._world.environment, self._world.servers.network, seconds))
             known, self._found, self._looking = self._found, found, seconds != patience[-1]
-            if self._step != "choose" or not self.stands:
+            if self._step not in {"ask", "choose"} or not self.stands:
                 continue
             if (there := usable(found)) is not None and self._turns:
                 self.dismiss(Chosen(offered=there, found=tuple(found)))
                 return
-            if found != known:
-                self.show_choices(keep=True)
-            else:  # a word below the list stays
+            if found != known and not self._asking:
+                self.begin_choice()
+            elif self._step == "choose":  # a word below the list stays
                 self.query_one("#head", Static).update(Text(self._welcome(), "bold"))
 
     @property
     def _turns(self) -> bool:
         """Whether a server that answers ends the choice: who waits for it, or has gone nowhere yet, need not choose."""
-        return self._world.offered is None and (self._waits or self._row() in (None, *self._rows[:1]))
+        unmoved = self._waits or self._row() in (None, *self._rows[:1])
+        return self._world.offered is None and unmoved and not self._asking
+
+    @property
+    def _asking(self) -> bool:
+        """Whether a server is being asked for something: what the person chose goes on."""
+        return any(worker.group == "server" and not worker.is_finished for worker in self.workers)
 
     # -------------------------------------------------------------- steps
+
+    def begin_choice(self) -> None:
+        """Ask for the one key that there is, in a line; else show all choices, with the cursor where it was."""
+        one = only_key(self._found or ())
+        if one is None or self._declined or self._moved_to() is not None:
+            self.show_choices(keep=True)
+            return
+        self._step, self._rows = "ask", []
+        self.fill(
+            f"Welcome. {question(one)}",
+            [],
+            field=None,
+            note=self._keys.say(KEY_ASKED),
+        )
 
     def show_choices(self, note: str = "", *, keep: bool = False) -> None:
         """Step one: what to work with."""
@@ -233,7 +264,7 @@ class FirstRun(Steps[Chosen | None]):
 
     def action_back(self) -> None:
         """One step back, or leave."""
-        if self._step == "choose":
+        if self._step in {"ask", "choose"}:
             self.dismiss(None)
         else:
             self.workers.cancel_group(self, "server")
@@ -247,7 +278,8 @@ class FirstRun(Steps[Chosen | None]):
     def action_other_model(self) -> None:
         """M on something that was found: choose among its models."""
         row = self._row()
-        if self._step != "choose" or row is None or (found := row.found) is None:
+        found = only_key(self._found or ()) if self._step == "ask" else row.found if row is not None else None
+        if self._step not in {"ask", "choose"} or found is None:
             return
         self._take(found)
         if found.models:
@@ -290,10 +322,19 @@ class FirstRun(Steps[Chosen | None]):
             self._pulls = to_pull(found.preset, memory())
             self._wait(no_model(self._pulls, self._keys))
 
-    def action_pull(self) -> None:
-        """Y: let the server load down what is suggested."""
-        if self._step == "choose" and self._waits and self._pulls:
+    def action_agree(self) -> None:
+        """Y: use the key that is asked for, or let the server load down what is suggested."""
+        if self._step == "ask" and (one := only_key(self._found or ())) is not None:
+            self._use(one)
+        elif self._step == "choose" and self._waits and self._pulls:
             self.pull(self._pulls[0][0])
+
+    def action_decline(self) -> None:
+        """N: not the key that is asked for."""
+        if self._step == "ask":
+            self.workers.cancel_group(self, "server")
+            self._declined = True
+            self.show_choices()
 
     @work(exclusive=True, group="server")
     async def pull(self, model: str) -> None:
@@ -340,10 +381,14 @@ class FirstRun(Steps[Chosen | None]):
         try:
             models = await self._world.servers.models(self._table)
             best = suggested(self._profile, models) if offer else None
-            if best is not None:
-                seconds = await self._world.servers.verify({**self._table, "model": best})
+            if best is not None and self._step == "ask" and not best.startswith(named := named_first(self._profile)):
                 if self.stands:
-                    self.finish(best, f"{self._profile}/{best} works, {seconds * 1000:.0f} ms.")
+                    self.show_models(models, f"It has no {named}.")
+                return
+            if best is not None:
+                tried = await self._world.servers.verify({**self._table, "model": best})
+                if self.stands:
+                    self.finish(best, works(f"{self._profile}/{best}", tried))
                 return
         except AgentError as error:
             if not self.stands:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tui_agent.config import presets, profile
 from tui_agent.core.address import is_loopback
-from tui_agent.core.profile import ModelInfo
+from tui_agent.core.profile import ModelInfo, Tried
 from tui_agent.core.types import AgentError
 from tui_agent.providers import described, list_models, load, pull, verify
 from tui_agent.providers.network import Network, Unanswered
@@ -69,7 +69,7 @@ class Servers:
         """See `providers.list_models`."""
         return await list_models(profile("new", table), env=self.environment, network=self.network)
 
-    async def verify(self, table: Mapping[str, Any]) -> float:
+    async def verify(self, table: Mapping[str, Any]) -> Tried:
         """See `providers.verify`."""
         return await verify(profile("new", table), env=self.environment, network=self.network)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.context import CHARACTERS_PER_TOKEN
-from tui_agent.core.profile import Pricing, Profile
+from tui_agent.core.profile import Pricing, Profile, Tried
 from tui_agent.spending import Spent
 
 NO_PRICING = 'n/a (no "pricing" block for this provider)'
@@ -36,6 +36,12 @@ def seconds(duration: float) -> str:
     if duration < 1:
         return f"{duration * 1000:.0f} ms"
     return f"{duration:.1f}s" if duration < 60 else f"{duration // 60:.0f}m {duration % 60:02.0f}s"
+
+
+def works(who: str, tried: Tried) -> str:
+    """That somebody answers, how fast, and with what."""
+    took = seconds(max(tried.seconds, 0.001))
+    return f"{who} works, {took}, {'tools yes' if tried.tools else 'no tools: chat and review only'}."
 
 
 def elapsed(duration: float) -> str:

@@ -70,8 +70,10 @@ class Steps(Modal[ScreenResultType]):
         if options:
             choices.highlighted = next(n for n, option in enumerate(options) if not option.disabled)
             choices.focus()
-        else:
+        elif field is not None:
             entry.focus()
+        else:
+            self.set_focus(None)
 
     def say(self, note: str, style: str = "dim") -> None:
         """The word below the list."""

@@ -135,13 +135,13 @@ class Traps:
         app.notify(f"{today.model} is loaded anew.", markup=False)
         try:
             await unload(today, env=begin.environment, network=begin.network)
-            took = await verify(today, env=begin.environment, network=begin.network)
+            tried = await verify(today, env=begin.environment, network=begin.network)
         except AgentError as error:
             app.talk.note(str(error), f"{today.model} was not loaded anew")
             return
         await app.switching.learn(today)
         if app.session.profile == today and app.session.window == window:
-            app.talk.note(f"{today.model} is loaded with {window:,} tokens, {seconds(took)}.")
+            app.talk.note(f"{today.model} is loaded with {window:,} tokens, {seconds(tried.seconds)}.")
 
     def ignore(self) -> None:
         """Say no more of it in this session."""
