@@ -155,13 +155,12 @@ def hints(step: Step, keys: Keymap, width: int, leave: str) -> str:
     if step == "address":
         return "Enter continue   Esc back"
     if step == "ask":
-        long = width >= 64
-        ways = (
-            "{first.pull} yes",
-            f"{{first.model}} other{' model' * long}",
-            f"{{first.decline}} not this{' one' * long}",
-        )
-        return ("   " if long else "  ").join([*filter(None, map(keys.say, ways)), f"Esc {leave}"])
+        wide = width >= 64
+        ways = ("yes", "other model", "not this one") if wide else ("yes", "other", "not this")
+        said = [
+            keys.say(f"{{first.{name}}} {way}") for name, way in zip(("pull", "model", "decline"), ways, strict=True)
+        ]
+        return ("   " if wide else "  ").join([*filter(None, said), f"Esc {leave}"])
     if step == "model":
         long = "↑↓ choose   Enter take it   Tab list or field   Esc back"
         return long if width >= 64 else "↑↓  Enter take it  Tab field  Esc back"

@@ -99,19 +99,17 @@ class FirstRun(Steps[Chosen | None]):
     ]
 
     def __init__(self, world: World, keys: Keymap = USUAL) -> None:
-        super().__init__(plain(tilde(world.root, world.environment), "path"))
+        super().__init__(plain(tilde(world.root, world.environment), "path"), world.feed)
         self._world, self._keys = world, keys
         self._step: Step = "choose" if world.offered is None else "model"
-        self._profile = ""
-        self._table: dict[str, Any] = {}
+        self._profile, self._table = "", dict[str, Any]()
         self._found = world.found
         self._looking = world.offered is None
-        self._rows: list[Row] = []
-        self._models: list[str] = []
+        self._rows, self._models = list[Row](), list[str]()
         self._source: Found | None = None
         self._poll: Timer | None = None
         self._pulls: list[tuple[str, float]] = []
-        self._waits = self._fed = self._declined = False
+        self._waits = self._declined = False
 
     def on_mount(self) -> None:
         """Start with the choices, and look around; or with the other models of what was offered."""
@@ -177,12 +175,7 @@ class FirstRun(Steps[Chosen | None]):
             self.show_choices(keep=True)
             return
         self._step, self._rows = "ask", []
-        self.fill(
-            f"Welcome. {question(one)}",
-            [],
-            field=None,
-            note=self._keys.say(KEY_ASKED),
-        )
+        self.fill(f"Welcome. {question(one)}", [], field=None, note=self._keys.say(KEY_ASKED))
 
     def show_choices(self, note: str = "", *, keep: bool = False) -> None:
         """Step one: what to work with."""
@@ -238,22 +231,9 @@ class FirstRun(Steps[Chosen | None]):
 
     # -------------------------------------------------------------- keys
 
-    def on_key(self, event: events.Key) -> None:
-        """A letter that the list of models has no use for begins a message, where there is one to write."""
-        listed = self._step == "model" and event.is_printable and not self.query_one(Input).has_focus
-        if self._world.feed is not None and (self._fed or listed):
-            event.stop()
-            self.begin(event)
-
-    def begin(self, event: events.Key) -> None:
-        """Begin a message with a key; all that follow belong to it."""
-        if self._world.feed is not None and (self._fed or event.is_printable):
-            self._fed = True
-            self._world.feed(event)
-            self.call_later(self._gone)
-
-    def _gone(self) -> None:
-        self.dismiss(None)  # whose result Textual would wait for, if it were given back
+    def spare(self, event: events.Key) -> bool:
+        """The list of models has no use for letters."""
+        return self._step == "model" and event.is_printable and not self.query_one(Input).has_focus
 
     def action_number(self, number: int) -> None:
         """A digit takes the row with that number."""
@@ -380,12 +360,8 @@ class FirstRun(Steps[Chosen | None]):
         self.say(f"asking the server for its models{f' with {variable}' if variable else ''} …")
         try:
             models = await self._world.servers.models(self._table)
-            best = suggested(self._profile, models) if offer else None
-            if best is not None and self._step == "ask" and not best.startswith(named := named_first(self._profile)):
-                if self.stands:
-                    self.show_models(models, f"It has no {named}.")
-                return
-            if best is not None:
+            best, named = suggested(self._profile, models) if offer else None, named_first(self._profile)
+            if best is not None and (self._step != "ask" or best.startswith(named)):
                 tried = await self._world.servers.verify({**self._table, "model": best})
                 if self.stands:
                     self.finish(best, works(f"{self._profile}/{best}", tried))
@@ -400,7 +376,8 @@ class FirstRun(Steps[Chosen | None]):
                 self.show_models([], f"{plain(str(error))}\nType the model's name, or go back with Esc.")
             return
         if self.stands:
-            self.show_models(models, "" if models else "The server lists no models. Type a name.")
+            missing = f"It has no {named}." if offer and named else ""
+            self.show_models(models, missing if models else "The server lists no models. Type a name.")
 
     def finish(self, model: str, word: str = "") -> None:
         """Write the profile and leave."""

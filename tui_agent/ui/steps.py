@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ScreenResultType
@@ -34,9 +35,11 @@ class KeyRow(Widget):
 class Steps(Modal[ScreenResultType]):
     """Shows one step at a time; `where` stands in its first row."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, feed: Callable[[events.Key], None] | None = None) -> None:
+        """`feed` takes the keys of a message that is begun here, where there is one to write."""
         super().__init__()
         self._where = where
+        self._feed, self._fed = feed, False
 
     def hints(self, width: int) -> str:
         """The keys of the step, in the words that fit."""
@@ -53,6 +56,26 @@ class Steps(Modal[ScreenResultType]):
             yield Field(id="field")
             yield Static(id="note", markup=False)
         yield KeyRow(self.hints)
+
+    def spare(self, event: events.Key) -> bool:
+        """Whether a key means nothing in this step and may begin a message."""
+        return False
+
+    def on_key(self, event: events.Key) -> None:
+        """Take what begins a message, and all that follows."""
+        if self._feed is not None and (self._fed or self.spare(event)):
+            event.stop()
+            self.begin(event)
+
+    def begin(self, event: events.Key) -> None:
+        """Begin a message with a key; all that follow belong to it."""
+        if self._feed is not None and (self._fed or event.is_printable):
+            self._fed = True
+            self._feed(event)
+            self.call_later(self._gone)
+
+    def _gone(self) -> None:
+        self.dismiss(None)  # whose result Textual would wait for, if it were given back
 
     def fill(self, head: str, options: list[Option], *, field: tuple[str, str] | None, note: str) -> None:
         """Put one step on the screen."""
