@@ -13,7 +13,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from tui_agent.paths import Paths
 from tui_agent.providers.network import Network
 from tui_agent.ui.app import AgentApp, Start
@@ -100,7 +100,7 @@ async def first_run(
     look: Any,
     environment: Mapping[str, str] | None = None,
     size: tuple[int, int] = (120, 40),
-    patience: float = 5,
+    patience: float = PATIENCE,
     *,
     settled: bool = True,
 ) -> AsyncIterator[tuple[AgentApp, Pilot[int], Path]]:
