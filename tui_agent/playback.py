@@ -64,6 +64,8 @@ DIVERGED = 2
 """Exit code of a replay that was not as recorded, or of which that cannot be said."""
 _SHOWN = 160
 """Characters of an event that are printed while it plays; a divergence is printed whole."""
+_NAMED = 8
+"""Files that are named at once."""
 
 
 def log_of(paths: Paths, session: str) -> Path:
@@ -272,10 +274,17 @@ def _workshop(events: Sequence[Recorded], blobs: Path, settings: Settings, trust
         os.environ, allow=settings.environment, secrets=settings.key_names(), workspace=None if trusted else root
     )
     with tempfile.TemporaryDirectory(prefix="tui-agent-replay-") as temp:
-        copy = Path(temp).resolve() / root.name
-        shutil.copytree(root, copy, symlinks=True, ignore=_special)
-        if is_folder(blobs):
-            shutil.copytree(blobs, Path(temp) / "blobs")
+        copy = Path(temp).resolve() / (root.name or "root")
+        try:
+            left = _copied(root, copy)
+            if is_folder(blobs):
+                shutil.copytree(blobs, Path(temp) / "blobs")
+        except OSError as error:  # of a whole tree, or the many of its parts
+            why = error.strerror or next((str(part[2]) for part in error.args[0]), "")
+            raise AgentError(f"the folder of the session cannot be copied: {why}") from error
+        if left:
+            more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+            _say(f"not copied, because you may not read it: {', '.join(left[:_NAMED])}{more}")
         policy = replace(settings.policy, trusted=trusted)
         commands = Confined(copy, lambda: environment, choice=settings.sandbox)
         undoing, workspace = (
@@ -293,7 +302,17 @@ def _workshop(events: Sequence[Recorded], blobs: Path, settings: Settings, trust
         yield Workshop(undoing, workspace)
 
 
-def _special(folder: str, names: list[str]) -> list[str]:
-    """What cannot be copied: pipes, sockets and devices."""
-    with_kind = {entry.name: entry for entry in os.scandir(folder)}
-    return [n for n in names if not (e := with_kind[n]).is_symlink() and not e.is_file() and not e.is_dir()]
+def _copied(root: Path, copy: Path) -> list[str]:
+    """Copy a folder but for pipes, sockets and devices; gives what may not be read, and so was left out."""
+    left: list[str] = []
+
+    def ignored(folder: str, names: list[str]) -> list[str]:
+        entries = [entry for entry in os.scandir(folder) if entry.name in names and not entry.is_symlink()]
+        special = [entry.name for entry in entries if not entry.is_file() and not entry.is_dir()]
+        need = {True: os.R_OK | os.X_OK, False: os.R_OK}
+        shut = [e.name for e in entries if e.name not in special and not os.access(e.path, need[e.is_dir()])]
+        left.extend(os.path.relpath(os.path.join(folder, name), root) for name in shut)  # noqa: PTH118 - no look
+        return special + shut
+
+    shutil.copytree(root, copy, symlinks=True, ignore=ignored)
+    return left

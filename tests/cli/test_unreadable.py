@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Result, Shell
-from tests.cli.server import Text, serving
+from tests.cli.server import Text, call, serving
 from tests.waiting import PATIENCE
 from tui_agent.ui.themes import own
 
@@ -93,6 +93,25 @@ def test_a_command_says_it(shell: Shell, words: tuple[str, ...], code: int, says
         done = run(shell, *words)
     assert done.code == code, done.err
     assert says in done.out + done.err
+    assert not shell.state.exists(), "no report of a crash"
+
+
+def test_a_copy_of_a_folder_is_made_without_what_may_not_be_read(shell: Shell) -> None:
+    file = shell.write("a.txt", "hi\n")
+    with serving(call("read_file", path="a.txt"), Text("It says hi.")) as server:
+        shell.use(server.url)
+        assert run(shell, "-p", "look").code == 0
+    session = shell.sessions()[0].parent.name
+    shell.write("sub/b.txt", "x\n")
+    with locked(shell.work / "sub/shut"):
+        done = run(shell, "replay", "--execute", session)
+        assert (done.code, "tui-agent: not copied, because you may not read it: sub/shut\n" in done.err) == (0, True)
+        file.chmod(0)
+        done = run(shell, "replay", "--execute", session)
+        assert (done.code, "a.txt" in done.err) == (2, True)  # and so it reads otherwise
+    with locked(shell.work):
+        done = run(shell, "replay", "--execute", session)
+    assert (done.code, "cannot be copied: Permission denied" in done.err) == (1, True), done.err
     assert not shell.state.exists(), "no report of a crash"
 
 
