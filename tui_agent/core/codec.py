@@ -16,9 +16,13 @@ from typing import Any, Literal, TypeVar, Union, cast
 
 T = TypeVar("T")
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
 
 def to_json(value: object) -> Any:
     """Turn a value made of dataclasses, tuples, mappings, sets and scalars into JSON types. Defaults are left out."""
+    if type(value) in _SCALARS:  # most are; the schemas of all tools are gone through for each request
+        return value
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, bytes):
