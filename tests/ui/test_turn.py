@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.widgets.text_area import Selection
 
-from tests.ui.test_app import idle, running, send
+from tests.ui.test_app import idle, running, send, stalling
 from tests.ui.test_steering import steps
 from tests.ui.test_transcript import drag
 from tests.waiting import until
 from tui_agent.providers.scripted import scripted
 from tui_agent.ui.app import AgentApp
+from tui_agent.ui.modal import Modal
 
 LOG = "".join(f"line {number}\n" for number in range(312))
 
@@ -79,4 +81,21 @@ async def test_a_second_press_with_something_between_is_a_first_one(tmp_path: Pa
         await pilot.press("ctrl+c")
         assert app.main._footer.state.phase == "Ctrl+C again to quit"
         await pilot.pause()
+        assert app.is_running
+
+
+@pytest.mark.parametrize("key", ["f4", "f2", "f1"])
+async def test_over_a_running_turn_it_stops_the_turn_and_what_lies_over_it_stays(tmp_path: Path, key: str) -> None:
+    model, _ = stalling()
+    async with running(tmp_path, model) as (app, pilot):
+        await send(app, pilot, "go")
+        await until(lambda: app.talk.working)
+        await pilot.press(key)
+        await until(lambda: isinstance(app.screen, Modal))
+        above = app.screen
+        await pilot.press("ctrl+c")
+        await idle(app)
+        assert app.screen is above
+        await pilot.press("ctrl+c")
+        await until(lambda: app.screen is app.main)
         assert app.is_running

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from rich.console import RenderableType
+from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter
+from textual.widgets import Input
 from textual.worker import WorkerFailed
 
 from tui_agent.config import Loaded, load
@@ -42,9 +44,11 @@ from tui_agent.ui.editing import clean
 from tui_agent.ui.found import Look, look_around
 from tui_agent.ui.job_list import JobList
 from tui_agent.ui.keymap import Keymap, checked
+from tui_agent.ui.late_modal import LateModal
 from tui_agent.ui.main import Handler, MainScreen
 from tui_agent.ui.mending import Mending
 from tui_agent.ui.menus import Menus
+from tui_agent.ui.modal import Modal
 from tui_agent.ui.opening import Opening
 from tui_agent.ui.painting import patch_painting
 from tui_agent.ui.pastes import patch_pastes
@@ -121,7 +125,8 @@ class AgentApp(CaretApp, inherit_bindings=False):
 
     CSS_PATH: ClassVar = [own_file(f"styles/{name}") for name in STYLES]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(",".join(a.keys), f"over('{a.id}')", a.title, priority=True, id=a.id) for a in ACTIONS if a.over
+        *(Binding(",".join(a.keys), f"over('{a.id}')", a.title, priority=True, id=a.id) for a in ACTIONS if a.over),
+        Binding("ctrl+c", "stop_below", show=False, priority=True, id="ui.interrupt"),
     ]
     ENABLE_COMMAND_PALETTE = False
     TITLE = "tui-agent"
@@ -286,6 +291,16 @@ class AgentApp(CaretApp, inherit_bindings=False):
     def action_over(self, action_id: str) -> None:
         """A key of the table that counts whatever lies over the main screen."""
         self.main.act(action_id)
+
+    def action_stop_below(self) -> None:
+        """Stop the turn that runs below a list or a review; they stay, and so does what is being written there."""
+        working = self.main.conversation is not None and self.talk.working
+        asks = isinstance(self.screen, LateModal)  # a question has its own answer to it
+        selects = isinstance(self.focused, Input) and not self.focused.selection.is_empty
+        if not working or not isinstance(self.screen, Modal) or asks or selects:
+            raise SkipAction
+        self.main.act("agent.stop")
+        self.notify("The turn is stopped.", markup=False)
 
     def redraw(self, _: str) -> None:
         """Draw every cell anew, on a terminal that has all its modes again."""
