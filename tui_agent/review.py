@@ -51,6 +51,7 @@ class Entry:
     added: int = 0
     removed: int = 0
     stood: bool | None = False
+    binary: bool = False
     request: ApprovalRequest | None = None
 
     @property
@@ -184,7 +185,8 @@ def _also(entry: Entry, words: str) -> Entry:
 
 def _counted(entry: Entry) -> Entry:
     change = diff(entry.base, entry.now)
-    return replace(entry, added=change.added, removed=change.removed) if entry.known else entry
+    counts = replace(entry, added=change.added, removed=change.removed, binary=change.binary)
+    return counts if entry.known else entry
 
 
 def refused(events: Iterable[ev.Event | ev.Unknown], base: Base = "session") -> tuple[ev.ToolDone, ...]:

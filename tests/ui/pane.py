@@ -68,7 +68,7 @@ class Host(App):
 
 
 @asynccontextmanager
-async def pane(files=FILES, size=(120, 30)):
+async def pane(files=FILES, size=(120, 30), turns=()):
     made = Pane(files)
     async with Host().run_test(size=size) as pilot:
         made.pilot, made.app = pilot, pilot.app
@@ -78,6 +78,7 @@ async def pane(files=FILES, size=(120, 30)):
             made.apply,
             lambda *place: made.opened.append(place),
             lambda: made.working,
+            turns=lambda: turns,
             page=made.page,
             present=made.present,
             keep=made.kept.append,

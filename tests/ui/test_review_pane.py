@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from rich.cells import cell_len
 
 from tests.ui.pane import BASE, FILES, NEW, NEXT, NEXT_FILE, PREVIOUS, PREVIOUS_FILE, pane
 from tests.waiting import until
+from tui_agent.core.receipt import Receipt
 from tui_agent.review import Entry
 from tui_agent.ui import review
 from tui_agent.ui.actions import ACTIONS
 from tui_agent.ui.keymap import textual_name
 from tui_agent.ui.review import OWN, Review
+from tui_agent.ui.review_text import Sums, head
+from tui_agent.undo import Turn
 
 
 @pytest.mark.parametrize("size", [(120, 30), (80, 24)])
@@ -238,3 +242,42 @@ async def test_all_keys_are_listed_and_one_can_be_chosen():
         await d.key("question_mark")
         await d.key(*"pager", "enter")
         assert len(d.paged) == 1
+
+
+@pytest.mark.parametrize("width", [36, 40, 50, 60, 80, 120])
+@pytest.mark.parametrize("base", ["session", "turn", "head"])
+def test_no_number_of_the_head_is_lost_where_there_is_little_room(width, base):
+    sums = Sums(files=2, added=1234, removed=56, others=3, more=False, known=True)
+    words = head(sums, base, 4, width).plain
+    assert cell_len(words) <= width - 2
+    assert "+1,234 -56" in words
+    assert "notes 4" in words
+    assert ("3 not applied" in words) != ("x 3" in words)
+
+
+async def test_where_nothing_is_shown_only_what_does_something_is_offered():
+    async with pane(()) as d:
+        assert d.text.splitlines()[-1].strip().split("   ") == ["b base", "? all keys", "Esc back"]
+
+
+async def test_of_binary_files_no_lines_are_counted():
+    async with pane((Entry("a.bin", b"\0", b"\0\0", binary=True),)) as d:
+        assert "› M a.bin" in d.text
+        assert "binary │" in d.text
+        assert "+0 -0" not in d.text
+
+
+async def test_the_turns_that_changed_files_are_listed_and_those_of_the_shown_one_marked():
+    def turn(number, text, path):
+        return Turn(number, text, (Receipt("w", "c", "write", {}, path=path, before="x", after="y"),))
+
+    turns = (turn(3, "fix the\nb column", "b.txt"), turn(1, "read, then " + "plan " * 20, "src/a.py"))
+    async with pane(turns=turns) as d:
+        rows = [line[:33].rstrip() for line in d.text.splitlines()]
+        at = rows.index("  turns")
+        assert rows[at + 1] == "   3 fix the b column"
+        assert rows[at + 2].startswith("›  1 read, then plan")
+        assert rows[at + 2].endswith("…")
+        await d.key(NEXT_FILE)
+        assert "›  3 fix the b column" in d.text
+        assert "›  1" not in d.text

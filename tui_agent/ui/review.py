@@ -6,7 +6,7 @@ Refused and parked proposals stand below the changes, to be read, and to be appl
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -32,6 +32,7 @@ from tui_agent.ui.noting import NoteField, line_to_open, note_at
 from tui_agent.ui.palette import Palette, keys_in
 from tui_agent.ui.review_body import Body
 from tui_agent.ui.wrap_view import WrapView
+from tui_agent.undo import Turn
 
 OWN = {
     "review.back": "back",
@@ -70,7 +71,8 @@ class World:
 
     `revert` takes hunks back, `apply` applies some of a proposal (None: the whole file). `open_at` opens a file at a line
     in the person's editor, `page` shows all of a view in their pager; `busy`: a turn runs, so nothing can be written. `present` gives the bytes of a file as it is
-    now, None when they cannot be had; `keep` takes all notes so far, as one message.
+    now, None when they cannot be had; `keep` takes all notes so far, as one message; `turns` are those that changed
+    files, newest first.
     """
 
     files: Callable[[Base], AsyncIterator[Entry]]
@@ -80,6 +82,7 @@ class World:
     busy: Callable[[], bool] = lambda: False
     looks: Looks = field(default_factory=Looks)
     keys: Keymap = USUAL
+    turns: Callable[[], Sequence[Turn]] = tuple
     page: Callable[[WrapView], Awaitable[None]] = field(kw_only=True)
     present: Callable[[str], Awaitable[bytes | None]] = field(kw_only=True)
     keep: Callable[[str], None] = field(kw_only=True)
@@ -104,6 +107,7 @@ class Review(Modal[str]):
         self._world = world
         self._base: Base = "session"
         self._files = FoundFiles()
+        self._turns: Sequence[Turn] = ()
         self._deeds = Deeds(world.busy)
         self._zoomed = False
         self._later: Timer | None = None
@@ -159,6 +163,7 @@ class Review(Modal[str]):
 
     async def _found(self) -> None:
         """Take the entries as they come, and show the one that was shown again."""
+        self._turns = self._world.turns()
         async with aclosing(self._files.find(self._world.files, self._base)) as steps:
             async for another in steps:
                 if another:
@@ -196,7 +201,9 @@ class Review(Modal[str]):
         }
         if wide:
             height = max(1, self.size.height - 4)
-            texts["list"] = review_text.file_list(self._files.entries, self._files.at, self.notes.items, height)
+            texts["list"] = review_text.file_list(
+                self._files.entries, self._files.at, self.notes.items, self._turns, height
+            )
         for name, text in texts.items():
             self.query_one(f"#review-{name}", Static).update(text)
 

@@ -15,6 +15,7 @@ from tui_agent.review import Base, Entry, Note
 from tui_agent.ui.actions import ACTIONS, key_name
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.keymap import USUAL, Keymap
+from tui_agent.undo import Turn
 
 LIST_FROM = 100
 """From this width on the list of files stands beside the difference."""
@@ -27,6 +28,7 @@ AGAINST: dict[Base, str] = {
     "turn": "since your last message",
     "head": "against HEAD",
 }
+_SHORT: dict[Base, str] = {"session": "session", "turn": "turn", "head": "HEAD"}
 NOTING = "Enter keep   empty: no note   Esc drop"
 
 _OF_CHANGES = tuple(a.id for a in ACTIONS if a.scope == "review" and a.id != "review.apply")
@@ -47,6 +49,7 @@ _OF_REFUSED = tuple(
         "back",
     ]
 )
+_OF_NOTHING = ("review.base", "review.help", "review.back")
 _ONLY_APPLIED = {"review.apply", "review.mark"}
 """What a refused change is for that fits no more."""
 
@@ -78,36 +81,53 @@ class Sums:
         if entry.proposed:
             return replace(self, others=self.others + 1)
         added, removed = self.added + entry.added, self.removed + entry.removed
-        return Sums(self.files + 1, added, removed, self.others, self.more, self.known or entry.known)
+        return Sums(
+            self.files + 1, added, removed, self.others, self.more, self.known or (entry.known and not entry.binary)
+        )
 
 
 def head(sums: Sums, base: Base, notes: int, width: int) -> Text:
-    """What changed in all, against what."""
+    """What changed in all, against what; in few words where there is little room, so that every number stays."""
     more = "…" if sums.more else ""
     lines = f" +{sums.added:,} -{sums.removed:,}{more}" if sums.known or not sums.files else ""
     counts = f"{sums.files:,}{more} file{'s' * (sums.files != 1)}{lines}"
     verb = "changed " if width >= NARROW and base != "head" else ""
-    text = Text(label(f"{counts}  {verb}{AGAINST[base]}", max(1, width - 2)), "bold", no_wrap=True, overflow="ellipsis")
-    if sums.others:
-        text.append(f"   {sums.others} not applied", "dim")
-    if notes:
-        text.append(f"   notes {notes}")
+    left, noted = f"{sums.others} not applied" * (sums.others > 0), f"notes {notes}" * (notes > 0)
+    first = (f"{counts}  {verb}{AGAINST[base]}", f"{counts}  {_SHORT[base]}", counts, lines.strip())
+    rest = ((left, noted), (f"x {sums.others}" * bool(left), noted))
+    tries = [(start, said) for said in rest for start in first[:2]] + [(start, rest[1]) for start in first[2:]]
+    fits = (each for each in tries if cell_len("   ".join(filter(None, (each[0], *each[1])))) <= width - 2)
+    start, said = next(fits, tries[-1])
+    text = Text(start, "bold", no_wrap=True, overflow="ellipsis")
+    for words, style in zip(said, ("dim", ""), strict=True):
+        text.append(f"   {words}" if words else "", style)
     return text
 
 
-def file_list(entries: Sequence[Entry], at: int, notes: Sequence[Note], height: int) -> Text:
-    """The files around the one that is shown, as many as fit; the newest notes below them."""
+def file_list(entries: Sequence[Entry], at: int, notes: Sequence[Note], turns: Sequence[Turn], height: int) -> Text:
+    """The files around the one that is shown, as many as fit; below them the newest turns, and the newest notes.
+
+    A turn that changed the file that is shown has the mark of that file.
+    """
     below = min(len(notes), max(0, height // 3 - 1))
     room = height - (below + 2 if below else 0)
+    asked = min(len(turns), max(0, min(height // 3 - 1, room - len(entries) - 2)))
+    room -= asked + 2 if asked else 0
     text = Text(no_wrap=True, overflow="crop")
     start = max(0, min(at - room // 2, len(entries) - room))
     for number, entry in list(enumerate(entries[start : start + room], start)):
         lead = "› " if number == at else "  "
         style = "bold" if number == at else "dim" if entry.proposed else ""
-        counts = f"+{entry.added} -{entry.removed}" if entry.known else ""
+        counts = "binary" if entry.binary else f"+{entry.added} -{entry.removed}" if entry.known else ""
         name = label(entry.path, LIST_WIDTH - 7 - len(counts), "path")
         text.append(f"{lead}{entry.mark} {name}", style)
         text.append(" " * (LIST_WIDTH - 6 - cell_len(name) - len(counts)) + counts + "\n", "dim")
+    if asked:
+        text.append("\n  turns\n", "dim")
+        shown = entries[at].path if at < len(entries) else ""
+        for turn in turns[:asked]:
+            lead = f"{'›' if shown in turn.paths else ' '} {turn.number:>2} "
+            text.append(f"{lead}{label(' '.join(turn.text.split()), LIST_WIDTH - 3 - len(lead))}\n")
     if below:
         text.append("\n  notes\n", "dim")
         for note in notes[-below:]:
@@ -126,7 +146,7 @@ def position(entry: Entry | None, at: int, sums: Sums, view: DiffView | None, wi
     place = f"{'f' if narrow else 'file'} {at + 1}/{count}"
     counts = ""
     if view is not None:
-        counts = "" if narrow else f"   +{view.added:,} -{view.removed:,}"
+        counts = "" if narrow or view.binary else f"   +{view.added:,} -{view.removed:,}"
         place += f"  {'h' if narrow else 'hunk'} {view.hunk}/{len(view.hunks)}" if view.hunks else ""
         if view.left_out:
             place += f"   {len(view.left_out)} {'left out' if entry.proposed else 'marked'}"
@@ -150,7 +170,7 @@ def keys(entry: Entry | None, word: str, width: int, own: Keymap = USUAL) -> Tex
     """
     if word:
         return Text(word, "bold")
-    ids = _OF_REFUSED if entry is not None and entry.proposed else _OF_CHANGES
+    ids = _OF_NOTHING if entry is None else _OF_REFUSED if entry.proposed else _OF_CHANGES
     if entry is not None and entry.proposed and entry.request is None:
         ids = tuple(each for each in ids if each not in _ONLY_APPLIED)
     named = _hints(ids, own)

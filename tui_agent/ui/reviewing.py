@@ -16,6 +16,7 @@ from tui_agent.ui.conversation import Conversation
 from tui_agent.ui.editor import EditorError, edit_text, open_at, own_environment, page
 from tui_agent.ui.review import Review, World
 from tui_agent.ui.wrap_view import WrapView
+from tui_agent.undo import state
 
 if TYPE_CHECKING:
     from tui_agent.ui.main import Handler, MainScreen
@@ -103,6 +104,7 @@ def world_of(main: MainScreen, talk: Conversation) -> World:
         lambda: talk.working,
         main.looks,
         main.keys,
+        turns=lambda: state(talk.session.events).changed,
         keep=partial(main.drafts.beside, "review"),
         page=lambda view: open_pager(app, talk, view),
         present=lambda path: asyncio.to_thread(talk.session.workspace.content, path),
