@@ -19,7 +19,7 @@ from tui_agent import review
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.diff import diff
-from tui_agent.core.types import Decision, ToolCall
+from tui_agent.core.types import NO_BASE, Decision, ToolCall
 from tui_agent.review import Entry, Note, Notes, outdated, proposed, without
 
 
@@ -35,6 +35,9 @@ class Bench(Desk):
             return tuple([entry async for entry in review.changed(self, base)])
 
         return asyncio.run(go())
+
+    def workspace_reads(self, path):
+        asyncio.run(self.workspace.call("read_file", {"path": path}))
 
     def revert(self, entry, hunks):
         return asyncio.run(review.revert(self, entry, hunks))
@@ -201,6 +204,20 @@ def test_refused_and_parked_edits_stay_readable(bench):
     ]
     bench.say("two")
     assert bench.changed("turn") == ()
+
+
+def test_an_edit_whose_base_was_not_applied_stays_readable_and_can_be_applied(bench):
+    (bench.root / "a.txt").write_text("1\n")
+    bench.say("one")
+    bench.workspace_reads("a.txt")
+    call = ToolCall("c", "edit_file", {"path": "a.txt", "old": "1", "new": "2"})
+    event = ev.ToolDone(call, "refused", "not applied: base changed because #1 was refused", NO_BASE)
+    bench.log.append(event)
+    assert review.other_after(event)
+    (entry,) = bench.changed()
+    assert (entry.words, entry.mark, entry.now) == ("not applied: its base was not applied", "x", b"2\n")
+    assert asyncio.run(review.apply(bench, entry, None)).status == "applied"
+    assert not [each for each in bench.changed() if each.proposed]
 
 
 def refuse(bench, name, denied="skip", **arguments):

@@ -123,8 +123,8 @@ def test_every_turn_can_be_gone_back_to(desk: Desk) -> None:
 def test_changes_and_history_stay_true(desk: Desk) -> None:
     story(desk)
     assert fold.changes(desk.log.events) == {
-        "a.txt": fold.Change("A", 2, 1),
-        "old.txt": fold.Change("D", 1, 2),
+        "a.txt": fold.Change("A", 2, 1, edits=2),
+        "old.txt": fold.Change("D", 1, 2, edits=2),
         "b.txt": fold.Change("A", 1, 0),
     }
     desk.undo(2)

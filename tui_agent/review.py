@@ -16,9 +16,9 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.diff import apply_hunks, diff
 from tui_agent.core.receipt import Receipt
-from tui_agent.core.types import ApprovalRequest, Json, Outcome, ToolCall, WriteBytes
+from tui_agent.core.types import NO_BASE, ApprovalRequest, Json, Outcome, ToolCall, WriteBytes
 from tui_agent.session import Session
-from tui_agent.undo import narrowed, state, undone
+from tui_agent.undo import narrowed, not_restored, state, undone
 from tui_agent.workspace.receipts import Restore, folders
 
 Base: TypeAlias = Literal["session", "turn", "head"]
@@ -71,8 +71,13 @@ def receipts(events: Iterable[ev.Event | ev.Unknown], base: Base = "session") ->
 
 def other_after(event: ev.Event | ev.Unknown) -> bool:
     """Whether there may be other things to review after an event: something was done, refused, or said by the person."""
-    refused = isinstance(event, ev.ToolDone) and event.denied in _KEPT
+    refused = isinstance(event, ev.ToolDone) and _stays(event)
     return refused or isinstance(event, ev.UserSaid) or any(fold.receipts((event,)))
+
+
+def _stays(event: ev.ToolDone) -> bool:
+    """Whether an action was not carried out by the person's choice: refused, left out, or built on what was."""
+    return event.denied in _KEPT or (event.status == "refused" and event.note == NO_BASE)
 
 
 def _since(events: Iterable[ev.Event | ev.Unknown], base: Base) -> list[ev.Event | ev.Unknown]:
@@ -197,7 +202,7 @@ def refused(events: Iterable[ev.Event | ev.Unknown], base: Base = "session") -> 
             continue
         if event.call.name == APPLY and event.receipt is not None:
             found.pop(str((event.call.arguments or {}).get("of")), None)
-        if event.denied in _KEPT or (event.receipt is not None and event.receipt.proposed is not None):
+        if _stays(event) or (event.receipt is not None and event.receipt.proposed is not None):
             found[event.call.id] = event
     return tuple(found.values())
 
@@ -209,7 +214,8 @@ async def _refused(session: Session, event: ev.ToolDone) -> Entry | None:
     texts, path = proposed(event.call), (event.call.arguments or {}).get("path")
     if texts is None or not isinstance(path, str):
         return None
-    words = ": ".join(filter(None, ("left out" if event.denied == "skip" else "refused", event.note)))
+    did = {"skip": "left out", "person": "refused"}.get(event.denied, "not applied")
+    words = ": ".join(filter(None, (did, event.note)))
     request = await session.workspace.proposed(event.call)
     if isinstance(request, ApprovalRequest) and isinstance(effect := request.effect, WriteBytes):
         return Entry(effect.path, effect.base, effect.new, proposed=True, words=words, request=request)
@@ -316,7 +322,7 @@ async def take_back(session: Session) -> str | None:
         return f"Not taken back: {'; '.join(blocked)}"
     outcomes = await session.workspace.undo(plan)
     session.log.append(undone(state(session.events).turns[-1].number, plan, outcomes, batch=batch))
-    return None
+    return not_restored(outcomes)
 
 
 # ------------------------------------------------------------------ notes

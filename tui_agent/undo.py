@@ -148,6 +148,12 @@ def undone(
     return ev.Undone(turn, receipts, paths, left, redo, tuple(receipt.id for receipt in batch))
 
 
+def not_restored(outcomes: Sequence[Outcome]) -> str | None:
+    """What an undo did not do, file by file, in words for the person; None when it did everything."""
+    failed = (outcome for outcome in outcomes if outcome.status != "applied")
+    return "\n".join(o.text if o.receipt else f"{o.summary}: {o.note or o.text}" for o in failed) or None
+
+
 def cut_short(events: Iterable[ev.Event | ev.Unknown], receipts: tuple[Receipt, ...]) -> ev.Undone | None:
     """The event of an undo or a redo during which the process died; `receipts` are those of what it had carried out.
 

@@ -84,7 +84,7 @@ def test_changes_of_a_session() -> None:
         done("6", receipt=receipt("d", "1", None)),
         done("7", receipt=receipt("e", "1", "1")),
     ]
-    assert changes(events) == {"a": Change("M", 2, 1), "b": Change("A", 4, 2), "d": Change("D", 2, 1)}
+    assert changes(events) == {"a": Change("M", 2, 1), "b": Change("A", 4, 2, edits=2), "d": Change("D", 2, 1)}
 
 
 def test_plan_is_the_last_one_that_was_taken() -> None:

@@ -14,6 +14,7 @@ from tui_agent.core.endings import Limits, StopReason
 from tui_agent.core.log import MemoryLog, digest_of, is_durable
 from tui_agent.core.loop import Agent, run
 from tui_agent.core.types import (
+    NO_BASE,
     ApprovalRequest,
     AssistantMessage,
     Author,
@@ -147,6 +148,29 @@ async def test_what_depends_on_a_refused_edit_is_not_applied() -> None:
     events = await events_of(Agent(scripted([reply, {"text": "ok"}]), tools, Person(["no", "yes"])))
     assert tool_texts(events) == ["user rejected the change", "not applied: base changed because #1 was refused"]
     assert tools.files == {"a.py": b"1"}
+
+
+async def test_a_reason_of_the_person_is_told_also_of_what_has_no_base() -> None:
+    reply = {"calls": [call("write_file", path="a.py", content="2"), call("write_file", path="a.py", content="3")]}
+    agent = Agent(scripted([reply, {"text": "ok"}]), FakeTools({"a.py": b"1"}), Person(["no", "no:ugly"]))
+    assert tool_texts(await events_of(agent)) == ["user rejected the change", "user rejected the change: ugly"]
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [({"chosen": frozenset({1})}, "only a part of #1 was applied"), ({"instead": 1}, "the user changed #1")],
+)
+async def test_what_was_built_on_a_part_of_an_edit_was_not_skipped_by_the_user(how: dict[str, Any], why: str) -> None:
+    async def ask(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:
+        first = Decision(batch[0].id, "yes", **({"instead": batch[0]} if "instead" in how else how))
+        return first, Decision(batch[1].id, "skip", NO_BASE, by="rule")
+
+    reply = {"calls": [call("write_file", path="a.py", content="2"), call("write_file", path="a.py", content="3")]}
+    events = await events_of(Agent(scripted([reply, {"text": "ok"}]), FakeTools({"a.py": b"1"}), ask))
+    assert tool_texts(events)[1] == f"not applied: base changed because {why}"
+    last = [event for event in events if isinstance(event, ev.ToolDone)][1]
+    assert (last.denied, last.note) == ("", NO_BASE)
+    assert fold.failed(events) == []
 
 
 async def test_stop_in_a_question_ends_the_run_with_a_valid_history() -> None:

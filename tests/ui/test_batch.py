@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.core.types import ApprovalRequest, Decision, PolicyRequest, RunArgv, ToolCall, WriteBytes
-from tui_agent.ui.batch import NO_BASE, Batch
+from tui_agent.core.types import NO_BASE, ApprovalRequest, Decision, PolicyRequest, RunArgv, ToolCall, WriteBytes
+from tui_agent.ui.batch import Batch
 
 
 def request(name, *depends_on, effect=None):

@@ -53,6 +53,12 @@ def test_what_has_no_room_is_counted() -> None:
     assert lines(plan_text((("done", "one"), ("done", "two")), 30, 2)) == ["PLAN  1 above", "  done  two"]
 
 
+def test_counts_of_several_edits_are_named_as_their_sum() -> None:
+    once, twice = Change("M", 5, 2), Change("M", 5, 2, edits=2)
+    assert lines(changes_text({"a": once}, 30, 4, STYLES))[0] == "CHANGED"
+    assert lines(changes_text({"a": once, "b": twice}, 30, 4, STYLES))[0] == "CHANGED  +- of all edits"
+
+
 def test_in_one_row_it_is_a_sum() -> None:
     assert lines(changes_text(CHANGES, 38, 1, STYLES)) == ["CHANGED  9 files              +126 -36"]
     assert lines(changes_text({}, 38, 1, STYLES)) == ["CHANGED  nothing yet"]

@@ -171,6 +171,7 @@ async def test_a_change_between_the_look_and_the_key_is_kept(tmp_path: Path, roo
         assert tree(root)["a.txt"] == "mine\n"
         (event,) = [e for e in app.session.events if isinstance(e, ev.Undone)]
         assert (event.paths, event.left) == (("old.txt",), ("a.txt",))
+        assert noticed(app) == "a.txt was not restored: changed meanwhile"
 
 
 async def test_leaving_changes_nothing(tmp_path: Path, root: Path) -> None:

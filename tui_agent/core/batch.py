@@ -25,6 +25,7 @@ from tui_agent.core.lookup import ReadOutput
 from tui_agent.core.record import Record
 from tui_agent.core.stage import Stage, tool_failed
 from tui_agent.core.types import (
+    NO_BASE,
     REPEATED,
     ApprovalRequest,
     Decision,
@@ -205,7 +206,7 @@ class Work:
 
     async def _carry_out(self, plan: list[Planned], decisions: dict[str, Decision]) -> Events:
         """Carry out a decided batch in call order, and run the check behind it, or behind each edit, when a file was changed."""
-        undone: dict[str, int] = {}
+        undone: dict[str, str] = {}
         before = self.revision
         stop: Stop | None = None
         counted = False  # a reply counts once, however many of its calls are wrong
@@ -231,17 +232,21 @@ class Work:
                 outcome, denied = refusal(request, planned.verdict, decision)
                 if stop is not None or (stopped and request.id not in decisions):
                     outcome, denied = NOT_STARTED, ""  # who stops wants nothing more to begin that they did not approve
-                if base := next((undone[d] for d in request.depends_on if d in undone), None):
-                    outcome, denied = Outcome("refused", f"not applied: base changed because #{base} was refused"), ""
+                if outcome is None or not _by_person(decision):  # their own no, and its reason, stays
+                    base = next((undone[d] for d in request.depends_on if d in undone), "")
+                    base = base or _in_part(request, decision, steps)
+                    if base:
+                        text = f"not applied: base changed because {base}"
+                        outcome, denied = Outcome("refused", text, note=NO_BASE), ""
                 if outcome is not None:
-                    undone[request.id] = number
+                    undone[request.id] = f"#{number} was {'not applied' if outcome.note == NO_BASE else 'refused'}"
                     yield self.record.done(request.call, outcome, request.summary, denied=denied)
                     stop = stop or self._stop_after(request, denied, decision)
                     continue
                 async with aclosing(self._commit_all([(request, decision)])) as events:
                     async for event in events:
                         if isinstance(event, ev.ToolDone) and event.status != "applied":
-                            undone[request.id] = number
+                            undone[request.id] = f"#{number} was not applied"
                         yield event
                 stop = stop or self._halted()
                 if stop is None and self.agent.check is not None and self.agent.check.each_edit:
@@ -363,6 +368,24 @@ def _decision(planned: Planned, decisions: dict[str, Decision]) -> Decision:
     if isinstance(planned, Settled):
         return Decision("", "yes")
     return decisions.get(planned.request.id) or Decision(planned.request.id, "yes", by=planned.verdict.rule)
+
+
+def _by_person(decision: Decision) -> bool:
+    """Whether the person themselves said no, or not now, to this request."""
+    return decision.by == "key" and decision.answer != "yes"
+
+
+def _in_part(request: ApprovalRequest, decision: Decision, steps: Sequence[tuple[int, Planned, Decision]]) -> str:
+    """Why a request that is not asked any more has no base: which one the person took in part, or changed."""
+    if decision.answer != "skip" or decision.by != "rule":
+        return ""
+    for number, planned, given in steps:
+        if isinstance(planned, Ready) and planned.request.id in request.depends_on and given.answer == "yes":
+            if given.instead is not None:
+                return f"the user changed #{number}"
+            if given.chosen is not None:
+                return f"only a part of #{number} was applied"
+    return ""
 
 
 def _may_read(planned: Planned, decision: Decision) -> bool:

@@ -21,6 +21,7 @@ from tui_agent.core.standing import AnyEvent, standing
 from tui_agent.core.types import (
     BACKGROUND,
     DRY_RUN,
+    NO_BASE,
     OWN_COMMAND,
     REPEATED,
     AssistantMessage,
@@ -300,11 +301,12 @@ def over_budget(events: Sequence[AnyEvent]) -> tuple[StopReason, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a session did to one file: `mark` is A, M or D, the counts are sums over its receipts."""
+    """What a session did to one file: `mark` is A, M or D, the counts are sums over its receipts, which are `edits`."""
 
     mark: str
     added: int
     removed: int
+    edits: int = 1
 
 
 def changes(events: Iterable[AnyEvent]) -> dict[str, Change]:
@@ -328,10 +330,11 @@ def changes(events: Iterable[AnyEvent]) -> dict[str, Change]:
                 if back and back.turn <= born[path][0] and (not back.batch or born[path][1] in back.batch):
                     first[path] = after  # as at first, also where only git held the bytes, under its own name
                 last[path] = after
-                old = out.get(path, Change("", 0, 0))
+                old = out.get(path, Change("", 0, 0, 0))
                 mark = "D" if after is None else "A" if first[path] is None else "M"
                 more, less = (-removed, -added) if back else (added, removed)
-                out[path] = Change(mark, max(0, old.added + more), max(0, old.removed + less))
+                edits = max(0, old.edits + (-1 if back else 1))
+                out[path] = Change(mark, max(0, old.added + more), max(0, old.removed + less), edits)
     return {path: change for path, change in out.items() if first[path] != last[path]}
 
 
@@ -425,7 +428,7 @@ def failed(events: Iterable[AnyEvent]) -> list[ev.ToolDone]:
         if not isinstance(event, ev.ToolDone) or event.denied:
             continue
         receipt, target = event.receipt, _target(event.call)
-        if event.note in {"stopped", DRY_RUN, REPEATED} or not event.call.name:
+        if event.note in {"stopped", DRY_RUN, REPEATED, NO_BASE} or not event.call.name:
             continue  # by the person, who knows; or as they wanted it; or no action of its own
         if event.status != "applied" or (receipt is not None and receipt.exit_code not in {0, None}):
             left[event.call.name, target] = event

@@ -441,6 +441,8 @@ DRY_RUN = "dry run"
 """The note of an action that was only shown, as the person wanted it: nothing failed, and nothing was refused."""
 REPEATED = "repeated"
 """The note of an action that was not carried out because it had just been."""
+NO_BASE = "its base was not applied"
+"""The note of an edit that was built on another one, which is not there as it was proposed."""
 
 
 @dataclass(frozen=True, slots=True)

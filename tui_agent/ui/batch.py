@@ -11,12 +11,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from tui_agent.core.types import Answer, ApprovalRequest, Decision, WriteBytes
+from tui_agent.core.types import NO_BASE, Answer, ApprovalRequest, Decision, WriteBytes
 from tui_agent.tools.registry import summary
 
 Decisions: TypeAlias = tuple[Decision, ...]
-
-NO_BASE = "its base was not applied"
 
 
 @dataclass(slots=True)

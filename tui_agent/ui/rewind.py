@@ -20,7 +20,7 @@ from tui_agent.core.display import label, plain
 from tui_agent.ui.keymap import USUAL, Keymap
 from tui_agent.ui.modal import Modal, bindings, packed
 from tui_agent.ui.undo import UndoScreen
-from tui_agent.undo import Turn, state, undone
+from tui_agent.undo import Turn, not_restored, state, undone
 
 if TYPE_CHECKING:
     from tui_agent.session import Session
@@ -196,6 +196,6 @@ class Rewinding:
             return chosen is not None
         outcomes = await workspace.undo(chosen.steps)
         session.log.append(undone(chosen.turn, chosen.plan, outcomes))
-        if said := "\n".join(outcome.text for outcome in outcomes if outcome.status != "applied"):
+        if said := not_restored(outcomes):
             app.notify(plain(said), markup=False)
         return True

@@ -49,6 +49,10 @@ def changes_text(changes: Mapping[str, Change], width: int, rows: int, styles: t
         return _counted(text, sums, width, styles)
     if not changes:
         text.append("\n  nothing yet", "dim")
+    elif any(change.edits > 1 for change in changes.values()):
+        text.append(
+            "  +- of all edits", "dim"
+        )  # lines that were changed twice count twice; the review has what differs
     shown = _cut(list(changes.items()), rows - 1)
     for path, change in shown:
         taken = sum(len(str(n)) + 2 for n in (change.added, change.removed) if n)

@@ -27,7 +27,7 @@ from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.keymap import USUAL, Keymap
 from tui_agent.ui.modal import Modal, bindings, packed
 from tui_agent.ui.viewer import LinesView, Viewer
-from tui_agent.undo import Turn, state, undone
+from tui_agent.undo import Turn, not_restored, state, undone
 from tui_agent.workspace.receipts import Restore
 
 if TYPE_CHECKING:
@@ -319,4 +319,4 @@ async def go_back(app: AgentApp, session: Session, *, redo: bool) -> str | None:
         return None
     outcomes = await session.workspace.undo(chosen.steps)
     session.log.append(undone(chosen.turn, chosen.plan, outcomes, redo=redo))
-    return "\n".join(outcome.text for outcome in outcomes if outcome.status != "applied") or None
+    return not_restored(outcomes)

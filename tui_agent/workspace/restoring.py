@@ -61,7 +61,10 @@ class Restoring:
         return {path: await committed.content(root, name, self.run) for path, name in names.items()}
 
     async def undo(self, step: Restore) -> Outcome:
-        """Carry out one step of a plan if its file still is as the plan saw it."""
+        """Carry out one step of a plan if its file still is as the plan saw it; what failed is named for the person."""
+        return replace(await self._undone(step), summary=f"{step.path} was not restored")
+
+    async def _undone(self, step: Restore) -> Outcome:
         if step.target is not None and step.target == step.now and step.mode is not None:
             return await self._permit(step, step.mode)
         outcome = await self.writing.make(lambda: self._back(step))

@@ -22,6 +22,7 @@ from tui_agent.core.servers import CallServer
 from tui_agent.core.shell import split
 from tui_agent.core.standing import AnyEvent
 from tui_agent.core.types import (
+    NO_BASE,
     OWN_COMMAND,
     ApprovalRequest,
     Ask,
@@ -208,7 +209,7 @@ class Workspace:
             return Outcome("refused", "not applied: the answer belongs to another question")
         if not self._complete.issuperset(request.depends_on):
             why = "the earlier change of this file was refused, or applied only in part"
-            return Outcome("refused", f"not applied: base changed because {why}")
+            return Outcome("refused", f"not applied: base changed because {why}", note=NO_BASE)
         outcome = await self._effects.carry_out(decision.instead or request, decision, emit)
         note = "; ".join(filter(None, (outcome.note, decision.reason)))
         outcome = replace(outcome, text=outcome.text + said_with_yes(request, decision), note=note)
