@@ -181,7 +181,7 @@ header
 │    3   3    three                                                            │
 │ all 2 changed lines shown   after applying: make check                       │
 │ y apply   n no, say why   s skip   Esc no and stop   < > other               │
-│ Y apply + note   v layout   z full   w no wrap                               │
+│ Y apply + note   m note   v layout   z full   w no wrap                      │
 └──────────────────────────────────────────────────────────────────────────────┘"""
 EDIT_40 = """\
 ─Apply this edit? ───────────── 1/2─────
@@ -195,7 +195,7 @@ EDIT_40 = """\
  after applying: make check
  y apply   n no…   s skip
  Esc no and stop   < > other
- Y apply + note   v layout   w no wrap
+ Y apply + note   m note   v layout
 ────────────────────────────────────────"""
 EDIT_60 = """\
 ─Apply this edit? ───────────────────────────────── 1/2─────
@@ -207,7 +207,7 @@ EDIT_60 = """\
     3   three
  all 2 changed lines shown   after applying: make check
  y apply   n no, say why   s skip   Esc no and stop
- < > other   Y apply + note   v layout   z full   w no wrap
+ < > other   Y apply + note   m note   v layout   z full
 ────────────────────────────────────────────────────────────"""
 
 

@@ -9,7 +9,7 @@ from textual import events
 
 from tests.ui.asked import dialog, edit, numbered, request
 from tui_agent.core.file_state import FileState
-from tui_agent.core.types import Decision, WriteBytes
+from tui_agent.core.types import Decision, RunArgv, WriteBytes
 from tui_agent.ui.looks import Looks
 
 NEXT = "right_square_bracket"
@@ -314,10 +314,34 @@ async def test_escape_leaves_a_note_without_keeping_it():
         assert d.open
 
 
-async def test_m_is_text_without_a_cursor_and_in_a_command():
+async def test_m_without_a_cursor_is_about_the_first_change_in_sight():
     async with dialog(edit()) as d:
+        assert "m note " in d.text
+        await d.key("m")
+        await d.pilot.press(*"why", "enter")
+        await d.later()
+        await d.key("y")
+        (decision,) = await d.answer()
+        assert decision.reason == "Notes on your changes:\n\nsrc/a.py:2 (a line that you removed)\n> two\nwhy"
+        assert d.fed == []
+
+
+@pytest.mark.parametrize("effect", [RunArgv(("pytest",), 9.0), WriteBytes("a", b"\0", b"\0\0")])
+async def test_m_is_text_where_there_are_no_lines(effect):
+    async with dialog(request(effect)) as d:
+        assert "m note" not in d.text
         await d.key("m")
         assert d.fed == ["m"]
+
+
+async def test_enter_counts_where_it_was_pressed_when_the_terminal_loses_the_focus_right_behind_it():
+    async with dialog(edit()) as d:
+        await d.key("n")
+        await d.pilot.press(*"ugly")
+        d.app.post_message(events.Key("enter", "\r"))
+        d.app.post_message(events.AppBlur())
+        (decision,) = await d.answer()
+        assert (decision.answer, decision.reason) == ("no", "ugly")
 
 
 async def test_notes_stay_when_the_text_is_edited_and_are_marked_outdated():

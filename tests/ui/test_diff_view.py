@@ -116,6 +116,23 @@ async def test_uniform_crlf_is_not_marked():
 
 
 @pytest.mark.parametrize(
+    ("base", "new", "ending"),
+    [
+        (b"a\r\nb", b"a\r\nc", "CRLF"),
+        (None, b"a\r\n", "CRLF"),
+        (b"a\r\n", None, "CRLF"),
+        (b"a\n", b"a\r\n", ""),
+        (b"a\r\nb\n", b"a\r\nb\n", ""),
+        (b"a\n", b"b\n", ""),
+        (b"a\rb", b"a\rc", ""),
+        (b"\0\r\n", b"\0\r\n\r\n", ""),
+    ],
+)
+def test_how_all_lines_end_is_known_where_no_line_says_it(base, new, ending):
+    assert DiffView(base, new).ending == ending
+
+
+@pytest.mark.parametrize(
     ("base", "new", "text"),
     [
         (b"\0" * 1000, b"\0", "binary file, 1,000 bytes → 1 bytes"),

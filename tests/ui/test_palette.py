@@ -215,7 +215,7 @@ async def test_at_40_columns_it_is_a_page():
             "     200k  yes  3.00 / 15.00  fits, 18k",
             "   openrouter claude-haiku",
         ]
-        assert rows[19] == " ↑↓ choose   Enter run   Esc back"
+        assert rows[19] == " ↑↓ choose   Enter choose   Esc back"
 
 
 async def test_a_long_list_never_covers_the_composer():

@@ -225,6 +225,12 @@ def mixed_endings(base: bytes | None, new: bytes | None) -> bool:
     return sum(text.count(b"\r\n") for text in both) < sum(text.count(b"\n") for text in both)
 
 
+def only_crlf(base: bytes | None, new: bytes | None) -> bool:
+    """Whether every line of both versions ends with CRLF, so that no line of it says so."""
+    texts = [text for text in (base, new) if text]
+    return any(b"\r\n" in text for text in texts) and not mixed_endings(base, new) and not is_binary(base, new)
+
+
 def diff(base: bytes | None, new: bytes | None, context: int = 3) -> FileDiff:
     """The difference between two versions of a file, with `context` unchanged lines around each change."""
     return FileDiff(base, new, tuple(hunk for hunk in compare(base, new, context) if hunk is not None))

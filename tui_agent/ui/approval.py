@@ -212,8 +212,9 @@ class ApprovalScreen(LateModal[Decisions]):
             self.run_worker(self._lend(errand()), group="edit")
         elif key == "r" and isinstance(sheet.fresh, WriteBytes):
             self._soon(self._show_instead(sheet.fresh))
-        elif key == "m" and (about := sheet.about) is not None:
-            self._why.open(about, sheet.notes.text(about))
+        elif key == "m":
+            if (about := sheet.find_line()) is not None:
+                self._why.open(about, sheet.notes.text(about))
         elif key in _OTHERS:
             if self.question.asked.move(_OTHERS[key]):
                 self._soon(self._show_present())

@@ -165,6 +165,7 @@ def summary_lines(asked: Subject, view: WrapView, where: str, width: int, whole:
         parts.append(Content.assemble(*counts))
         if view.hunks:
             parts.append(Content.styled(f"hunk {view.hunk}/{len(view.hunks)}{more}", _DIM))
+        parts.append(Content.styled(view.ending, _DIM))
         if view.chosen is not None:
             parts.append(Content.styled(f"takes {len(view.chosen)} of {len(view.hunks)} hunks", _WARNING))
         if width >= NARROW or view.looks.sides != "auto":
@@ -264,6 +265,8 @@ def extra_keys(sheet: Sheet, around: Around, *, narrow: bool) -> list[tuple[str,
         keys.append(("m", "note on line"))
     if "e" in sheet.errands:
         keys.append(("e", "edit first"))
+    if sheet.about is None and sheet.takes("m"):
+        keys.append(("m", "note"))
     if diff is not None and diff.layout_words:
         keys.append(("v", "layout"))
     if not narrow:

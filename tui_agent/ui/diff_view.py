@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from tui_agent.core.change import notice
-from tui_agent.core.diff import Hunk, between, compare, diff, is_binary, mixed_endings, unified
+from tui_agent.core.diff import Hunk, between, compare, diff, is_binary, mixed_endings, only_crlf, unified
 from tui_agent.core.display import plain, sanitise
 from tui_agent.ui.cursor_view import CursorView
 from tui_agent.ui.diff_words import blanks_as_marks, changed_words, code, marked_words
@@ -34,6 +34,8 @@ class DiffView(CursorView):
         """Compare `base` with `new`, with `context` unchanged lines around each change; `path` tells the language."""
         self.base, self.new, self.context = base, new, context
         self.binary = is_binary(base, new)
+        self.ending = "CRLF" if only_crlf(base, new) else ""
+        """How all lines end, where that is not what every line says or nobody needs to be told."""
         self.added = 0
         """Lines added, of the hunks found so far."""
         self.removed = 0

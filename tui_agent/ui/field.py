@@ -41,6 +41,13 @@ class Field(Input):
         """Take a paste that reached somebody else, on one line."""
         self.insert_text_at_cursor(one_line(text))
 
+    async def on_key(self, event: events.Key) -> None:
+        """Enter counts where it was pressed: a terminal that loses the focus right behind it takes ours, and the binding."""
+        if event.key == "enter":
+            event.stop()
+            event.prevent_default()
+            await self.action_submit()
+
     def on_paste(self, event: events.Paste) -> None:
         """Clean the text, and make one line of it: `Input` would take the first one only."""
         event.text = one_line(event.text)

@@ -36,7 +36,7 @@ class Menus:
             for a in self._app.keys.actions
             if a.listed and a.scope == "app" and (a.id != "agent.stop" or self._app.main.working)
         ]
-        self._app.push_screen(Palette(items, title="Commands"), self._app.on_choice(self._app.main.act))
+        self._app.push_screen(Palette(items, title="Commands", verb="run"), self._app.on_choice(self._app.main.act))
 
     def help(self, about: str) -> None:
         """Every action by where its keys count, one or some of them when it is said which."""
@@ -53,7 +53,7 @@ class Menus:
         ]
         query = BY_ID[about].title if about in BY_ID else about
         self._app.push_screen(
-            Palette(items, title="Keys and commands", query=query), self._app.on_choice(self._app.main.act)
+            Palette(items, title="Keys and commands", verb="run", query=query), self._app.on_choice(self._app.main.act)
         )
 
     def leader(self, _: str) -> None:

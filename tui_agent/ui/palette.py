@@ -257,7 +257,7 @@ class Palette(Modal[str | None]):
         items: Iterable[PaletteItem],
         *,
         title: str = "Type to find a command",
-        verb: str = "run",
+        verb: str = "choose",
         columns: Mapping[str, str] | None = None,
         moved: Callable[[str], None] = lambda _: None,
         query: str = "",

@@ -286,7 +286,9 @@ class Review(Modal[str]):
             if choice is not None:
                 await self.run_action(OWN[choice])
 
-        self.app.push_screen(Palette(keys_in("review", self._world.keys), title="Keys of the review"), chosen)
+        self.app.push_screen(
+            Palette(keys_in("review", self._world.keys), title="Keys of the review", verb="press"), chosen
+        )
 
     def action_base(self) -> None:
         """Compare with the next base."""

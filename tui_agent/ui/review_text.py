@@ -148,6 +148,7 @@ def position(entry: Entry | None, at: int, sums: Sums, view: DiffView | None, wi
     if view is not None:
         counts = "" if narrow or view.binary else f"   +{view.added:,} -{view.removed:,}"
         place += f"  {'h' if narrow else 'hunk'} {view.hunk}/{len(view.hunks)}" if view.hunks else ""
+        place += f"   {view.ending}" if view.ending else ""
         if view.left_out:
             place += f"   {len(view.left_out)} {'left out' if entry.proposed else 'marked'}"
     named = view is not None and view.hunks and (not narrow or view.looks.sides != "auto")

@@ -103,6 +103,13 @@ class Sheet:
         effect, view = self.request.effect, self.diff
         return note_at(view, effect.path) if view is not None and isinstance(effect, WriteBytes) else None
 
+    def find_line(self) -> Note | None:
+        """The same, with the cursor before the first change in sight where no key put it anywhere."""
+        if self.diff is not None:
+            self.diff.find_cursor()
+        self.said = "" if self.about is not None else "there is no line here to write a note about"
+        return self.about
+
     async def _edited(self, edit: Edit, effect: WriteBytes, text: bytes) -> WriteBytes | None:
         """What the person makes of the text in their editor, None when nothing came of it."""
         try:
@@ -164,8 +171,10 @@ class Sheet:
             return self.diff is not None and self.diff.cursor_hunk > 0
         if key == "x":
             return self.diff is not None and bool(self.diff.folds)
-        if key in {"m", "r"}:
-            return self.about is not None if key == "m" else isinstance(self.fresh, WriteBytes)
+        if key == "m":
+            return self.diff is not None and not self.diff.binary and any(map(len, self.diff.hunks))
+        if key == "r":
+            return isinstance(self.fresh, WriteBytes)
         return key in _SCROLLS or (self.diff is not None and (key in _HUNKS or key in {"v", "w", "full_stop"}))
 
     def press(self, key: str) -> None:
