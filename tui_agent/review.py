@@ -137,7 +137,8 @@ async def _entry(
         step.state, ""
     )
     known = step.possible and (before is not None or step.target is None)
-    words = "; ".join(filter(None, (await _bits(session, step), words if known else step.words)))
+    bits = "" if now is None else await _bits(session, step)  # a folder may stand there
+    words = "; ".join(filter(None, (bits, words if known else step.words)))
     return Entry(step.path, before, now, words=words, known=known, stood=before is None and stood)
 
 

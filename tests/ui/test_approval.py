@@ -7,6 +7,7 @@ import asyncio
 import inspect
 
 import pytest
+from textual import events
 from textual.app import App
 from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
@@ -40,6 +41,21 @@ async def test_n_and_s_take_a_reason(key, answer, typed, reason):
         await d.pilot.press(*("space" if c == " " else c for c in typed), "enter")
         assert await d.answer() == (Decision("1", answer, reason),)
         assert d.fed == []
+
+
+async def test_a_reason_is_edited_key_by_key():
+    async with dialog(edit()) as d:
+        await d.key("n")
+        await d.pilot.press(*"abcd", "backspace", "left", "x", "end", "y", "ctrl+a", "delete", "enter")
+        assert await d.answer() == (Decision("1", "no", "bxcy"),)
+
+
+async def test_keys_that_come_together_count_in_their_order():
+    async with dialog(edit()) as d:
+        await d.key("n")
+        for key in (*"ab", "backspace", *"cd", "left", "x", "enter"):
+            d.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        assert await d.answer() == (Decision("1", "no", "acxd"),)
 
 
 async def test_the_reason_field_names_its_keys():

@@ -208,6 +208,7 @@ EDIT_60 = """\
  all 2 changed lines shown   after applying: make check
  y apply   n no, say why   s skip   Esc no and stop
  < > other   Y apply + note   m note   v layout   z full
+ w no wrap
 ────────────────────────────────────────────────────────────"""
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from textual import events
 
 from tests.ui.pane import FILES, NEW, NEXT, NEXT_FILE, PREVIOUS, pane
+from tests.waiting import until
 from tui_agent.review import Entry
 from tui_agent.ui.review import Review
 
@@ -73,3 +75,12 @@ async def test_a_note_whose_line_stands_is_not_marked():
         d.disk["src/a.py"] = NEW.replace(b"ten", b"TEN")
         await d.key("escape")
         assert "outdated" not in d.result
+
+
+async def test_what_comes_right_behind_the_key_for_a_note_is_the_note():
+    async with pane() as d:
+        await d.key(NEXT)
+        for key in ("m", *"uue", "backspace", *"ye", "enter"):
+            d.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await until(lambda: [note.text for note in d.app.screen.notes.items] == ["uuye"])
+        assert (d.reverted, d.opened, d.app.clipboard) == ([], [], "")

@@ -37,16 +37,29 @@ class Field(Input):
         elif event.key == "backspace":
             self.action_delete_left()
 
+    async def take(self, event: events.Key) -> None:
+        """Do what a key means here, and let nobody else do it again; a key without a meaning goes on."""
+        if event.is_printable:
+            self.feed_key(event)
+            event.stop()
+            return
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            if await self.app.run_action(binding.action, self):
+                event.stop()
+                return
+
     def feed_paste(self, text: str) -> None:
         """Take a paste that reached somebody else, on one line."""
         self.insert_text_at_cursor(one_line(text))
 
     async def on_key(self, event: events.Key) -> None:
-        """Enter counts where it was pressed: a terminal that loses the focus right behind it takes ours, and the binding."""
-        if event.key == "enter":
-            event.stop()
-            event.prevent_default()
-            await self.action_submit()
+        """Every key counts where it was pressed, in its order.
+
+        Textual would look for the binding when it has gone through all screens: behind the letters that came with it,
+        after whoever took it on the way, and in vain where the terminal lost the focus meanwhile.
+        """
+        if not event.is_printable:
+            await self.take(event)
 
     def on_paste(self, event: events.Paste) -> None:
         """Clean the text, and make one line of it: `Input` would take the first one only."""

@@ -155,8 +155,8 @@ class LateModal(Modal[Result], Generic[Result]):
                 self.leave_field()
                 self.arming.disturb(self.now)
                 self._changed()
-            else:  # on its way before the field had the focus: the field lets none out
-                self.field.feed_key(event)
+            else:  # on its way before the field had the focus: the field lets none out that it knows
+                await self.field.take(event)
         else:
             event.stop()
             event.prevent_default()

@@ -221,9 +221,13 @@ class Review(Modal[str]):
         self._deeds.say(words)
         self._draw()
 
-    def on_key(self, event: events.Key) -> None:
-        """Scroll; any key takes the last word away, and any but the same one again a question back."""
+    async def on_key(self, event: events.Key) -> None:
+        """Scroll; any key takes the last word away, and any but the same one again a question back.
+
+        What comes right behind the key for a note is the note: no letter of it may do here what it means here.
+        """
         if self._note.about is not None:
+            await self._note.take(event)
             return
         asked = self._deeds.asked is not None
         if self._deeds.press(self._world.keys.meant("review", event.key)):
@@ -231,7 +235,11 @@ class Review(Modal[str]):
         if asked and event.key == "escape":  # it only takes the question back
             event.prevent_default()
             event.stop()
-        if event.key in self._SCROLLS and self.view is not None:
+        if self._world.keys.meant("review", event.key) == "m":
+            event.stop()
+            event.prevent_default()
+            self.action_note()
+        elif event.key in self._SCROLLS and self.view is not None:
             event.stop()
             self._SCROLLS[event.key](self.view, animate=False)
 

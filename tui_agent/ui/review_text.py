@@ -31,7 +31,15 @@ AGAINST: dict[Base, str] = {
 _SHORT: dict[Base, str] = {"session": "session", "turn": "turn", "head": "HEAD"}
 NOTING = "Enter keep   empty: no note   Esc drop"
 
-_OF_CHANGES = tuple(a.id for a in ACTIONS if a.scope == "review" and a.id != "review.apply")
+_FIRST = tuple(
+    f"review.{name}"
+    for name in ["next", "previous", "next_file", "previous_file", "revert", "note", "mark", "editor", "base", "layout"]
+)
+"""What is named first where there is no room for all."""
+_OF_CHANGES = (
+    *_FIRST,
+    *(a.id for a in ACTIONS if a.scope == "review" and a.id not in {*_FIRST, "review.apply"}),
+)
 _OF_REFUSED = tuple(
     f"review.{name}"
     for name in [
