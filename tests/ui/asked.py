@@ -74,8 +74,8 @@ class Dialog:
         assert isinstance(self.app.screen, ApprovalScreen)
         return self.app.screen
 
-    async def later(self, seconds=0.6):
-        """Let time pass, and the dialog notice it."""
+    async def later(self, seconds=10.0):
+        """Let time pass, and the dialog notice it: so much that a key that a busy machine handles late is no early one."""
         while isinstance(self.app.screen, ApprovalScreen) and self.app.screen.arming._since == math.inf:
             await self.pilot.pause()  # not painted yet
         self.clock.now += seconds

@@ -31,13 +31,15 @@ async def test_keys_typed_ahead_go_to_the_composer_until_half_a_second_of_silenc
         assert d.open
         await d.later(0.47)
         assert "y apply" in d.text
+        await d.later()
         await d.key("y")
         assert await d.answer() == (Decision("1", "yes"),)
 
 
 @pytest.mark.parametrize("late", [0.11, 5.0])
 async def test_a_key_counts_from_when_it_was_pressed_not_from_when_a_busy_app_hears_of_it(late):
-    async with dialog(edit()) as d:  # painted 0.6 seconds ago
+    async with dialog(edit(), armed=False) as d:
+        await d.later(0.6)
         event = events.Key("y", "y")
         event.time -= late
         d.screen.post_message(event)

@@ -241,5 +241,6 @@ class Shape:
         columns = (line.old, line.new) if both else (line.old if line.new is None else line.new,)
         text = " ".join(f"{number or '':>{self.digits}}" for number in columns)
         space = "  " if both else " "
-        behind = [("*", "cursor"), (space[1:], "number")] if line.noted else [(space, "number")]
+        mark = "*" if line.noted else "×" if line.out and cursor else ""  # the cursor stands where the cross was
+        behind = [(mark, "cursor"), (space[1:], "number")] if mark else [(space, "number")]
         return [lead, (text, "number"), *behind, (line.sign + " ", "sign")]
