@@ -88,6 +88,13 @@ ESCAPES = request(
     "The lexer counts from zero, so the fix belongs in the lexer.",
 )
 
+KINDS = request(
+    18,
+    WriteBytes("src/kinds.py", None, b"PAIR = 2\n"),
+    "create  src/kinds.py  +1 -0",
+    "The lexer counts from zero, so the fix belongs in the lexer.",
+)
+
 
 def asking(*batch: ApprovalRequest, armed: bool = True) -> Callable[[AgentApp, Pilot[int]], Awaitable[None]]:
     """A question about these requests, in the middle of the story."""
@@ -192,7 +199,7 @@ SCENES = (
     Scene("approval-note", _note),
     Scene("approval-hunks", _hunks),
     Scene("approval-unseen", _unseen),
-    Scene("approval-three", asking(EDIT, ESCAPES, COMMAND)),
+    Scene("approval-three", asking(EDIT, ESCAPES, KINDS)),
     Scene("approval-long-command", asking(LONG)),
     Scene("approval-stale", _stale),
     Scene("approval-fresh", _fresh),

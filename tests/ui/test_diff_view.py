@@ -9,7 +9,7 @@ from tui_agent.core.display import sanitise
 from tui_agent.ui import wrap_view
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.diff_words import changed_words
-from tui_agent.ui.looks import Looks
+from tui_agent.ui.looks import Looks, remembered
 from tui_agent.ui.wrap_view import TextView
 
 
@@ -232,3 +232,23 @@ async def test_the_whole_difference_as_text_is_safe_to_print():
     assert "\x1b" not in text
     assert text.startswith("--- a/src/a.py\n+++ b/src/a.py\n@@ -1,4 +1,4 @@\n-a<ESC>[2J\n+b\n")
     assert TextView(sanitise("echo a\n\techo b", "command")).whole() == "echo a\n<TAB>echo b"
+
+
+def test_one_column_or_two_is_remembered(tmp_path):
+    file = tmp_path / "state" / "diff-layout"
+    looks = remembered(file)
+    assert looks.sides == "auto"
+    assert not file.exists()
+    looks.press("w")
+    assert not file.exists()
+    looks.press("v")
+    assert remembered(file).sides == "unified"
+    remembered(file).press("v")
+    assert remembered(file).sides == "beside"
+    for odd in (b"sideways", b"\xff", b""):
+        file.write_bytes(odd)
+        assert remembered(file).sides == "auto"
+    file.unlink()
+    file.mkdir()
+    looks.press("v")
+    assert looks.sides == "beside"

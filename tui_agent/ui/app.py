@@ -45,6 +45,7 @@ from tui_agent.ui.found import Look, look_around
 from tui_agent.ui.job_list import JobList
 from tui_agent.ui.keymap import Keymap, checked
 from tui_agent.ui.late_modal import LateModal
+from tui_agent.ui.looks import remembered
 from tui_agent.ui.main import Handler, MainScreen
 from tui_agent.ui.mending import Mending
 from tui_agent.ui.menus import Menus
@@ -225,6 +226,8 @@ class AgentApp(CaretApp, inherit_bindings=False):
     def converse(self, session: Session) -> None:
         """Put a session on the main screen."""
         self.main.conversation = Conversation(session, self.main.show, self.changed, self._handle_exception)
+        if self.begin.ready is None:
+            self.main.looks = remembered(self.begin.paths.state / "diff-layout")
         if self.loaded.broken:
             session.mode = MODES["read"]
             self.talk.unusable = True
