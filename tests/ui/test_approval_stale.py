@@ -287,6 +287,40 @@ async def test_a_reason_that_is_being_written_is_given_back():
         assert d.kept == ["use pathlib"]
 
 
+async def test_what_was_begun_is_there_again_after_a_look_at_the_change():
+    async with dialog(edit()) as d:
+        await d.key("n")
+        await d.pilot.press(*"use", "escape")
+        await d.later()
+        await d.key(NEXT, "m")
+        await d.pilot.press(*"odd", "escape")
+        await d.later()
+        await d.key("m")
+        assert d.screen.field.value == "odd"
+        await d.pilot.press("enter")
+        await d.later()
+        await d.key("s")
+        assert d.screen.field.value == "", "words for another answer are others"
+        await d.pilot.press("escape")
+        await d.later()
+        await d.key("n")
+        await d.pilot.press(*" it", "enter")
+        (decision,) = await d.answer()
+        assert decision.reason.startswith("use it\n\nNotes on your changes:")
+        assert decision.reason.endswith("odd")
+        assert d.kept == []
+
+
+async def test_what_was_begun_is_given_back_when_nothing_is_answered():
+    async with dialog(edit()) as d:
+        await d.key("n")
+        await d.pilot.press(*"use pathlib", "escape")
+        await d.later()
+        await d.key("escape")
+        await d.answer()
+        assert d.kept == ["use pathlib"]
+
+
 async def test_nothing_is_given_back_of_what_was_sent():
     async with dialog(edit()) as d:
         await d.key(NEXT, "m")

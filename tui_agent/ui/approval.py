@@ -214,7 +214,7 @@ class ApprovalScreen(LateModal[Decisions]):
             self._soon(self._show_instead(sheet.fresh))
         elif key == "m":
             if (about := sheet.find_line()) is not None:
-                self._why.open(about, sheet.notes.text(about))
+                self._why.open(about, sheet.begin(about))
         elif key in _OTHERS:
             if self.question.asked.move(_OTHERS[key]):
                 self._soon(self._show_present())
@@ -249,13 +249,14 @@ class ApprovalScreen(LateModal[Decisions]):
             case "back":
                 self.listen_when_painted()
             case "words":
-                self._why.open(ANSWERS[key])
+                self._why.open(ANSWERS[key], self.sheet.begin(ANSWERS[key]))
             case "decided":
                 await self._next()
 
     def leave_field(self) -> None:
-        """Back from the field to the dialog."""
-        self._why.leave()
+        """Back from the field to the dialog; what stands there is there again when the field is opened again."""
+        if (asking := self._why.asking) is not None:
+            self.sheet.put_off(asking, self._why.leave())
         self._keep_written()
 
     @on(Input.Changed, "#why")

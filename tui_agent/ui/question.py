@@ -44,11 +44,13 @@ class Question:
 
     @property
     def unsent(self) -> str:
-        """The notes on lines that no answer of the person took along."""
+        """The notes on lines, and what was begun, that no answer of the person took along."""
         sent = {given.request_id for given in self.asked.decisions if given.by == "key" and given.answer != "stop"}
         asked = zip(self.asked.requests, self.asked.present, strict=True)
         left = [self._sheets[now.id] for first, now in asked if first.id not in sent and now.id in self._sheets]
-        return "\n\n".join(filter(None, (sheet.words("") for sheet in left)))
+        return "\n\n".join(
+            filter(None, (words for sheet in left for words in (sheet.words(""), *sheet.begun.values())))
+        )
 
     @property
     def written(self) -> str:
@@ -72,6 +74,7 @@ class Question:
         self.asked.instead(effect)
         sheet, self.totals = self.sheet, Totals(self.asked.present)
         sheet.take_notes(old.notes)
+        sheet.begun = old.begun
         if sheet.diff is not None:
             sheet.diff.left_out = frozenset(same[number] for number in out if number in same)
             if lost := len(out) - len(sheet.diff.left_out):

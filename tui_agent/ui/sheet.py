@@ -8,7 +8,7 @@ from functools import partial
 
 from tui_agent.core.display import plain
 from tui_agent.core.patterns import AlwaysRule, always_rules
-from tui_agent.core.types import AgentError, ApprovalRequest, WriteBytes
+from tui_agent.core.types import AgentError, Answer, ApprovalRequest, WriteBytes
 from tui_agent.permissions import Scope
 from tui_agent.review import Entry, Note, Notes
 from tui_agent.ui.diff_view import DiffView
@@ -45,6 +45,8 @@ class Sheet:
         self.again = False
         self.said = ""
         self.notes = Notes()
+        self.begun: dict[Answer | tuple[str, int, bool], str] = {}
+        """What was being written, for an answer or on a line, when the person went back to look."""
         self.fresh: WriteBytes | str | None = None
         self.choosing: AlwaysRule | None = None
         self._means = means
@@ -139,6 +141,16 @@ class Sheet:
             self.said = plain(str(error))
             return False
         return True
+
+    def begin(self, asking: Answer | Note) -> str:
+        """What stands in the field for an answer or a note when it is opened: what was begun before, or the note."""
+        kept = self.notes.text(asking) if isinstance(asking, Note) else ""
+        return self.begun.pop(asking.place if isinstance(asking, Note) else asking, kept)
+
+    def put_off(self, asking: Answer | Note, text: str) -> None:
+        """The person goes back to look before this is finished."""
+        if text != self.begin(asking):
+            self.begun[asking.place if isinstance(asking, Note) else asking] = text
 
     def note(self, note: Note) -> None:
         """Keep a note on a line, or take it away; its line carries a mark."""
