@@ -171,6 +171,32 @@ async def test_a_key_in_the_models_own_words(tmp_path: Path, kind: str, path: st
     assert holding(tmp_path) == []
 
 
+async def test_a_key_that_a_file_holds_is_in_no_copy_of_the_session(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    root.mkdir()
+    (root / "a.txt").write_text(f"token {CANARY}\n")
+    paths = Paths(*(tmp_path / part for part in ("config", "data", "state")))
+    env = {"HOME": str(tmp_path), "THE_KEY": CANARY}
+    profiles = {"p": {"type": "openai", "endpoint": "http://127.0.0.1:9/v1", "model": "m", "api_key_env": "THE_KEY"}}
+    at = Terms(root, settings({"profiles": profiles}), paths, trusted=True, environment=env)
+    read = {"calls": [{"name": "read_file", "arguments": {"path": "a.txt"}}]}
+    used = Ready(at, scripted([read, {"text": "I saw it."}]))
+    async with AgentApp(Start(root, paths, paths.config_file, ready=used, environment=env)).run_test() as pilot:
+        app = pilot.app
+        assert isinstance(app, AgentApp)
+        await until(lambda: app.main.conversation is not None and app.session.profile is not None)
+        app.main.composer.load("read a.txt")
+        await pilot.press("enter")
+        await until(lambda: any(isinstance(e, ev.RunEnded) for e in app.session.events))
+        assert CANARY in repr(app.session.events), "what a tool found reaches the model as it is"
+        first = app.session.id
+        app.main.composer.load("/fork")
+        await pilot.press("enter")
+        await until(lambda: app.session.id != first and app.session.log.path.exists())
+        assert "I saw it." in app.session.log.path.read_text()
+    assert holding(paths.data) == []
+
+
 @pytest.mark.parametrize("key", [CANARY, "sk-proj-Ab0x9Tz81hQpLm4Rw2Ye7u"], ids=["configured", "unknown"])
 async def test_a_key_that_was_typed_is_in_no_file(tmp_path: Path, key: str) -> None:
     """Not in the draft that is kept, nor in what waits, the history, the log; the model is told what was typed."""
