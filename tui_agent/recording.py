@@ -60,6 +60,20 @@ class Run:
         return len(self.of(ev.Overflowed))
 
     @property
+    def checks_each(self) -> bool:
+        """Whether its check ran, or was asked for, before all calls of a reply had been carried out."""
+        left: set[str] = set()
+        for event in self.events:
+            match event:
+                case ev.AssistantSaid(message):
+                    left = {call.id for call in message.calls}
+                case ev.ToolDone(call):
+                    left.discard(call.id)
+                case ev.CheckDone() | ev.Asked(tool="check") if left:
+                    return True
+        return False
+
+    @property
     def tools(self) -> tuple[ToolSpec, ...]:
         """The tools that a model was offered in any protocol; a server's own come without what is known of their fields."""
         names = dict.fromkeys((*self.named(text=False), *self.named(text=True)))
@@ -126,6 +140,8 @@ def _interrupted(own: Sequence[Recorded], at: int) -> bool:
             return detail in {"stopped by you", CUT_OFF}
         case ev.RunEnded(reason=StopReason.CONTEXT_LIMIT | StopReason.TOKEN_LIMIT | StopReason.COST_LIMIT):
             return True  # how full it was and what it took depend on prompt and prices, which the log does not hold
-        case ev.Overflowed():  # a step that leaves nothing to play, and the last ones are counted aloud
-            return any(isinstance(event, ev.Notice) and event.text in _LEFT for event in own[:at])
+        case ev.Overflowed():  # a step that leaves nothing to play: what was said behind it, or counts steps, has no place
+            then = next((event for event in own[at:] if isinstance(event, ev.Steered | ev.AssistantSaid)), None)
+            warned = any(isinstance(event, ev.Notice) and event.text in _LEFT for event in own[:at])
+            return warned or isinstance(then, ev.Steered)
     return False

@@ -277,7 +277,8 @@ def recorded_check(recording: Run, execute: Callable[[tuple[str, ...], Emit], An
 
     asks: Literal["always", "unseen", "never"] = "always" if first else "unseen" if asked else "never"
     once = len(asked) == 1 or any({type(a), type(b)} == {ev.CheckDone} for a, b in pairwise(told))
-    return Check(argv, go, asks=asks, proposed=first and once)  # a proposal is asked about once
+    # a proposal is asked about once
+    return Check(argv, go, asks=asks, proposed=first and once, each_edit=recording.checks_each)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,20 @@ async def test_a_replay_hears_it_at_the_same_place() -> None:
     assert number == 12
 
 
+async def test_a_replay_goes_as_far_as_it_can_tell_where_it_was_heard() -> None:
+    said = ev.AssistantSaid(AssistantMessage("ok"), finish="stop")
+    heard = [
+        ev.UserSaid("do it"),
+        ev.Overflowed(9),
+        ev.Steered("go on"),
+        said,
+        ev.RunEnded(StopReason.COMPLETED, steps=2),
+    ]
+    assert await replay.play(heard, replay.Stage()) == (1, None)
+    unheard = [event for event in heard if not isinstance(event, ev.Steered)]
+    assert await replay.play(unheard, replay.Stage()) == (3, None)
+
+
 def test_a_summary_and_pruning_leave_it_word_for_word_while_its_run_goes_on() -> None:
 
     def steps(*tail: ev.Durable) -> list[ev.Durable]:

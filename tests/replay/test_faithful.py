@@ -112,7 +112,16 @@ SESSIONS: dict[str, tuple[str, list[Any], Person]] = {
 }  # fmt: skip
 
 
-async def record(tmp_path: Path, protocol: str, replies: list[Any], person: Person, mode: str = "ask") -> Session:
+async def record(
+    tmp_path: Path,
+    protocol: str,
+    replies: list[Any],
+    person: Person,
+    mode: str = "ask",
+    *,
+    check: str = "true",
+    **kw: Any,
+) -> Session:
     left = iter(replies)
 
     async def stream(request: Request):
@@ -122,8 +131,8 @@ async def record(tmp_path: Path, protocol: str, replies: list[Any], person: Pers
     (tmp_path / "work").mkdir()
     for path, text in START.items():
         (tmp_path / "work" / path).write_text(text)
-    checks = {str((tmp_path / "work").resolve()): ("true",)}
-    made = Session(terms(tmp_path, settings=Settings(checks=checks, sandbox="none")), person)
+    checks = {str((tmp_path / "work").resolve()): (check,)}
+    made = Session(terms(tmp_path, settings=Settings(checks=checks, sandbox="none", **kw)), person)
     made.use(
         Model(Author("scripted", "s", "s"), stream), Profile("p", "scripted", "scripted", model="m", protocol=protocol)
     )  # type: ignore[arg-type]
@@ -146,6 +155,17 @@ def replayed(made: Session, tmp_path: Path, *, execute: bool) -> tuple[int, str]
 @pytest.mark.parametrize("name", SESSIONS)
 def test_it_plays_as_it_was_recorded(tmp_path: Path, name: str, execute: bool) -> None:
     made = asyncio.run(record(tmp_path, *SESSIONS[name]))
+    code, said = replayed(made, tmp_path, execute=execute)
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("execute", [False, True], ids=["recorded", "executed"])
+@pytest.mark.parametrize("check", ["true", "nosuchprogram"])
+def test_a_check_behind_each_edit_plays_behind_each(tmp_path: Path, check: str, execute: bool) -> None:
+    edits = [native("write_file", path=f"{name}.txt", content="1\n")["calls"][0] for name in "xyz"]
+    replies = [{"calls": edits}, *[say(f"Done {n}.") for n in range(5)]]
+    made = asyncio.run(record(tmp_path, "native", replies, Person(), check=check, check_after="edit"))
+    assert sum(isinstance(event, ev.CheckDone) for event in made.events) == 3
     code, said = replayed(made, tmp_path, execute=execute)
     assert code == 0, said
 
