@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import subprocess
 from pathlib import Path
 
@@ -375,6 +376,47 @@ def test_an_incomplete_repository_fetches_nothing_by_a_program_of_its_own(tmp_pa
     assert canaries(part) == []
     subprocess.run(["git", "show", "HEAD:file"], cwd=part, check=True, capture_output=True)
     assert canaries(part) == ["PWN-x"]
+
+
+@pytest.mark.parametrize("words", ["diff", "show", "log -p", "cat-file -p HEAD:file", "blame file"])
+def test_what_an_incomplete_repository_lacks_is_fetched_from_nobody(words: str, tmp_path: Path) -> None:
+    occasion(tmp_path, "")
+    (tmp_path / "file").write_text("another")
+    blob = git_here(tmp_path, "rev-parse", "HEAD:file").strip()
+    (tmp_path / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    with socket.create_server(("127.0.0.1", 0)) as server, (tmp_path / ".git/config").open("a") as config:
+        server.setblocking(False)
+        url = f"git://127.0.0.1:{server.getsockname()[1]}/x"
+        config.write(f'[extensions]\n partialClone = o\n[remote "o"]\n promisor = true\n url = {url}\n')
+        config.flush()
+        git_here(tmp_path, *words.split())
+        with pytest.raises(BlockingIOError):
+            server.accept()
+        bare = subprocess.Popen(["git", *words.split()], cwd=tmp_path, stdout=-3, stderr=-3)
+        server.settimeout(PATIENCE)
+        server.accept()[0].close()  # without the hardening it is
+    bare.kill()
+    bare.wait()
+
+
+SOMETIMES = {
+    "[pager]\n log = !x": ("pager.log",),
+    "[pager]\n log = x": ("pager.log",),
+    "[pager]\n log = false\n diff = 1\n show\n branch = ON": (),
+    "[protocol]\n allow = always": ("protocol.allow",),
+    '[protocol "ext"]\n allow = user': ("protocol.ext.allow",),
+    '[protocol]\n allow = never\n[protocol "file"]\n allow = always\n[protocol "ext"]\n allow = never': (),
+}
+
+
+@pytest.mark.parametrize(("config", "found"), SOMETIMES.items())
+def test_some_settings_name_a_program_with_some_values_only(
+    config: str, found: tuple[str, ...], tmp_path: Path
+) -> None:
+    git_here(tmp_path, "init", "-q")
+    (tmp_path / ".git/config").write_text(config)
+    assert git.programs(tmp_path) == found
+    assert git_here(tmp_path, "status", "--short") == ""
 
 
 NAMED = st.sampled_from(["alias", "ALIAS", "core", "diff", "x-y"])

@@ -47,6 +47,7 @@ PROGRAMS: Mapping[str, str] = {
     "core.hookspath": "/dev/null",
     "core.pager": "cat",
     "core.sshcommand": "ssh",
+    "core.virtualfilesystem": "",
     "browser.*.cmd": "false",
     "browser.*.path": "false",
     "credential.helper": "",
@@ -72,6 +73,9 @@ PROGRAMS: Mapping[str, str] = {
     "man.*.cmd": "false",
     "man.*.path": "false",
     "merge.*.driver": "false",
+    "pager.*": "cat",
+    "protocol.allow": "user",
+    "protocol.ext.allow": "never",
     "mergetool.*.cmd": "false",
     "mergetool.*.path": "false",
     "remote.*.vcs": "none",
@@ -85,6 +89,12 @@ PROGRAMS: Mapping[str, str] = {
     "trailer.*.command": ":",
 }
 """The settings that name a program, `*` for a name of any kind, with the value that starts none of the repository's."""
+_UNLESS: Mapping[str, re.Pattern[str]] = {
+    "pager.*": re.compile(r"(true|yes|on|false|no|off|[-+]?\d+[kmg]?)?", re.IGNORECASE),
+    "protocol.allow": re.compile("never|user"),
+    "protocol.ext.allow": re.compile("never"),
+}
+"""Those that name one only with a value that is none of these."""
 _INSTEAD: Mapping[str, Mapping[str, str]] = {
     "core.gitproxy": {"GIT_PROXY_COMMAND": ""},  # it counts before the setting, and empty means none
     # of these two the first value counts, which is the repository's: nothing is fetched or pushed at all
@@ -103,6 +113,8 @@ _TOGETHER: Mapping[str, tuple[tuple[str, str], ...]] = {
     "diff": (("textconv", "cat"), ("command", "")),
 }
 """What is set for every name of a section, whichever of its settings is there."""
+_AT_HOME = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
+"""For sub-commands that stay on this machine: a repository may name a server from which git gets what is missing."""
 _VARIABLES = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat"}
 
 _TOKEN = re.compile(
@@ -177,17 +189,17 @@ def environment(words: Sequence[str], folder: str) -> dict[str, str]:
     Where it holds more configuration than is looked through, or what nothing keeps from being started, git finds no
     repository at all.
     """
+    which = subcommand(tuple(words)) if is_git(words) else ""
     try:
-        found = off(
-            _folders(words, folder), may_collect=not is_git(words) or subcommand(tuple(words)) not in _KEEPS_ALL
-        )
+        found = off(_folders(words, folder), may_collect=which not in _KEEPS_ALL)
     except TooMuchError as error:
         return {**_VARIABLES, "GIT_DIR": f"/dev/null/{error}"}
     pairs = enumerate([*_FIXED, *sorted(found.settings.items())])
     numbered = {
         f"GIT_CONFIG_{part}_{n}": text for n, pair in pairs for part, text in zip(("KEY", "VALUE"), pair, strict=True)
     }
-    return {**_VARIABLES, **found.variables, **numbered, "GIT_CONFIG_COUNT": str(len(numbered) // 2)}
+    reach = _AT_HOME if which in GIT_PLAIN else {}
+    return {**_VARIABLES, **found.variables, **reach, **numbered, "GIT_CONFIG_COUNT": str(len(numbered) // 2)}
 
 
 def _folders(words: Sequence[str], folder: str) -> Iterator[str]:
@@ -223,10 +235,10 @@ def off(folders: Iterable[str], *, may_collect: bool = True) -> Off:
     """
     found = Off()
     for text in texts((Path(folder), _around(Path(folder))) for folder in folders):
-        for section, name, key, _ in settings(text):
+        for section, name, key, value in settings(text):
             if name:
-                found.settings.update({f"{section}.{name}.{each}": value for each, value in _TOGETHER.get(section, ())})
-            if (which := program(section, name, key)) is None:
+                found.settings.update({f"{section}.{name}.{each}": none for each, none in _TOGETHER.get(section, ())})
+            if (which := program(section, name, key, value)) is None:
                 continue
             if which == _COLLECTING and may_collect:
                 raise TooMuchError(f"{which} cannot be switched off")
@@ -259,8 +271,8 @@ def _programs(folder: Path, own: list[Path]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     try:
         for text in texts([(folder, own)]):
-            for section, name, key, _ in settings(text):
-                if program(section, name, key):
+            for section, name, key, value in settings(text):
+                if program(section, name, key, value):
                     found[_full(section, name, key)] = None
     except TooMuchError as error:
         found[str(error)] = None
@@ -274,10 +286,15 @@ def _programs(folder: Path, own: list[Path]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def program(section: str, name: str, key: str) -> str | None:
+def program(section: str, name: str, key: str, value: str) -> str | None:
     """The setting of the tables that this one is an instance of, None for one that names no program."""
-    kinds = (f"{section}.*.{key}" if name else f"{section}.{key}", "alias.*" if section == "alias" and not name else "")
-    return next((kind for kind in kinds if key and (kind in PROGRAMS or kind in _INSTEAD or kind == _COLLECTING)), None)
+    any_key = f"{section}.*" if section in {"alias", "pager"} and not name else ""
+    kinds = (_full(section, name, key), f"{section}.*.{key}" if name else "", any_key)
+    which = next(
+        (kind for kind in kinds if key and (kind in PROGRAMS or kind in _INSTEAD or kind == _COLLECTING)), None
+    )
+    harmless = _UNLESS.get(which or "")
+    return None if harmless and harmless.fullmatch(value) else which
 
 
 def settings(text: str) -> Iterator[tuple[str, str, str, str]]:
