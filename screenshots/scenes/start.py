@@ -87,6 +87,7 @@ SCENES = (
     Scene("first-run", _welcome, bare=True),
     Scene("first-run-offer", _welcome, bare=True, found=FOUND),
     Scene("first-run-found", _others, bare=True, found=FOUND),
+    Scene("first-run-key", _welcome, bare=True, found=FOUND[1:]),
     Scene("first-run-no-key", _missing_key, bare=True),
     Scene("trust", _trust, bare=True),
     Scene("trust-entries", _trust, bare=True, before=_wanting),

@@ -22,7 +22,9 @@ from tui_agent.config import presets
 from tui_agent.core.profile import ModelInfo
 from tui_agent.providers.network import Network
 from tui_agent.ui.app import AgentApp
+from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.choices import address_of, suggested
+from tui_agent.ui.examples import examples, names_in
 from tui_agent.ui.field import Field
 from tui_agent.ui.first_run import FirstRun
 from tui_agent.ui.found import AGAIN_SECONDS, LOOK_SECONDS, Found, best_of, keys, look_around, to_pull
@@ -242,6 +244,53 @@ async def test_enter_agrees_and_sees_whether_it_works_with_its_context(tmp_path:
             assert app.main.composer.has_focus
         (chat,) = chats(fake)
         assert chat["options"] == {"num_ctx": 32768, "num_predict": 16}
+
+
+def writes(path: str) -> tuple[int, bytes]:
+    call = {"function": {"name": "write_file", "arguments": {"path": path, "content": "x\n"}}}
+    return 200, json.dumps({"message": {"tool_calls": [call]}, "done": True, "done_reason": "stop"}).encode() + b"\n"
+
+
+async def test_a_first_start_says_what_may_be_asked_and_that_nothing_is_written_yet(tmp_path: Path, only: Any) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "Makefile").write_text("check:\n")
+    promised = "Nothing is written until you press y."
+    with serving(ollama(chat=writes("a.txt"))) as fake:
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around, size=(80, 24)) as (app, pilot, _):
+            await until(lambda: "run the tests and fix the first failure" in text_of(app))
+            await pilot.press(*"hi", "enter")
+            await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
+            assert promised in text_of(app)
+            fake.answers["/api/chat"] = writes("b.txt")
+            await pilot.press("y")
+            await until((tmp_path / "work" / "a.txt").exists)
+            await until(lambda: "b.txt" in text_of(app))
+            await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
+            assert promised not in text_of(app), "it is said once"
+            fake.answers["/api/chat"] = (200, CHAT)
+            await pilot.press("n", "enter")
+            await until(lambda: "here I am" in text_of(app))
+            assert not any("For example" in repr(event) for event in app.session.events)
+
+
+@pytest.mark.parametrize(
+    ("names", "asked"),
+    [
+        ([".git", "src", "pyproject.toml"], ["explain this repo", "run the tests", "review my uncommitted changes"]),
+        (["notes.md"], ["explain what is in this folder", "find a mistake", "what would you mend"]),
+        ([".cache"], ["write a program", "what can you do?", "undo"]),
+        ([], ["write a program", "what can you do?", "undo"]),
+    ],
+)
+def test_the_examples_fit_the_folder(names: list[str], asked: list[str]) -> None:
+    found = examples(names)
+    assert len(found) == 3
+    assert all(part in example for part, example in zip(asked, found, strict=True))
+
+
+def test_a_folder_that_cannot_be_read_has_examples_too(tmp_path: Path) -> None:
+    assert names_in(tmp_path / "gone") == []
 
 
 @pytest.mark.parametrize("at_once", [True, False])

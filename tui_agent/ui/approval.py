@@ -57,7 +57,7 @@ class ApprovalScreen(LateModal[Decisions]):
         if not requests:
             raise ValueError("nothing to ask")
         means = means or Means()
-        self._after = means.after
+        self._after, self._first = means.after, means.first
         self.question = Question(requests, means)
         self._on_result = on_result
         self._frame = Frame(self.view)
@@ -163,6 +163,7 @@ class ApprovalScreen(LateModal[Decisions]):
         """What the lines around the view depend on beside the sheet."""
         return Around(
             after=self._after,
+            first=self._first,
             whole=self.question.totals.words,
             asking=self._why.asking,
             armed=self.armed,

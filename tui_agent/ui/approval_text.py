@@ -53,10 +53,11 @@ class Around:
     """What the lines depend on beside the sheet.
 
     `after` runs after applying, `whole` tells of all edits of the question. `asking` is what the field is open for;
-    `armed`: keys count. `others`: more requests wait.
+    `armed`: keys count. `others`: more requests wait. `first`: the person never was asked before.
     """
 
     after: str = ""
+    first: bool = False
     whole: str = ""
     asking: Answer | Note | None = None
     armed: bool = True
@@ -78,7 +79,7 @@ def texts(sheet: Sheet, around: Around, room: Room) -> dict[str, list[Content]]:
         "reason": reason_lines(request.reason, width, room=2 if room.rows >= 24 else 1),
         "summary": summary_lines(asked, view, request.where, width, around.whole),
         "warnings": warning_lines(reasons, (view.warns - asked.expected) | asked.what.warns, width),
-        "info": info_lines(sheet, around.after if isinstance(request.effect, WriteBytes) else "", width, around.keys),
+        "info": info_lines(sheet, around, width),
         "keys": keys,
     }
 
@@ -182,15 +183,19 @@ def warning_lines(reasons: Iterable[str], warns: Iterable[str], width: int) -> l
     return flow([Content.styled("look closely:", _WARNING), *parts], width) if parts else []
 
 
-def info_lines(sheet: Sheet, after: str, width: int, own: Keymap = USUAL) -> list[Content]:
+def info_lines(sheet: Sheet, around: Around, width: int) -> list[Content]:
     """What was on screen, a word about the last key or the file, and what runs after applying."""
+    own, writes = around.keys, isinstance(sheet.request.effect, WriteBytes)
     stale = styled(one_line(stale_words(sheet)), _WARNING).wrap(width) if sheet.fresh is not None else []
     parts = [Content.styled(sheet.said, _WARNING)] if sheet.said else []
     parts.append(Content.styled(seen_line(sheet.view, again=sheet.again, own=own), _WARNING if sheet.again else _DIM))
     if count := len(sheet.notes.items):
         parts.append(Content.styled(f"notes {count}: they go with your answer", _DIM))
-    if after:
-        parts.append(styled(one_line(f"after applying: {after}"), _DIM))
+    if around.first:
+        yes = own.shown("dialog", "y")
+        parts.append(Content.styled(f"Nothing is {'written' if writes else 'done'} until you press {yes}.", _DIM))
+    if around.after and writes:
+        parts.append(styled(one_line(f"after applying: {around.after}"), _DIM))
     missed = sheet.request.missed and f"asked again because {sheet.request.missed}"
     again = styled(one_line(missed), _DIM).wrap(width) if missed else []
     return [*stale, *flow(parts, width), *again]  # the last gives way first where there is no room

@@ -35,6 +35,8 @@ class Asking:
         self.clock = clock
         self._since = 0.0
         self._hints: tuple[str, ...] = ()
+        self.first = False
+        """The next question is the first that this person sees."""
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -49,6 +51,7 @@ class Asking:
         known: dict[str, Any] = {}
         if session is not None:
             known = {"fresh": session.workspace.fresh, "keep": self._keep, "allowed": session.workspace.allowed}
+        first, self.first = self.first, False
         self._mark(True)
         self._since = self.clock()
         main.attention.call(f"[!] {main.header.folder} - {plain(batch[0].summary, 'action')}" if batch else "")
@@ -58,6 +61,7 @@ class Asking:
                 batch,
                 outside=self.outside(),
                 after=shlex.join(check.argv) if check else "",
+                first=first,
                 looks=main.looks,
                 edit=partial(edit_first, main.app, main.conversation),
                 page=partial(open_pager, main.app, main.conversation),

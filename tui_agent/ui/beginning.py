@@ -19,6 +19,7 @@ from tui_agent.core.types import AgentError
 from tui_agent.demo import PROFILE
 from tui_agent.providers import verify
 from tui_agent.ui.choices import DEMO, Chosen, written
+from tui_agent.ui.examples import names_in, said
 from tui_agent.ui.first_run import FirstRun, World
 from tui_agent.ui.found import LOOK_SECONDS, Found, Servers, usable
 from tui_agent.ui.numbers import works
@@ -34,6 +35,7 @@ class Beginning:
     def __init__(self, app: AgentApp) -> None:
         self._app = app
         self.tried = ""
+        self._first_start = False
         self._found: Sequence[Found] = ()
         self._look: Worker[Sequence[Found]] | None = None
         self._offered: Found | None = None
@@ -63,6 +65,7 @@ class Beginning:
             self._look = self._app.run_worker(looking, name="look")
 
     async def _first(self) -> Profile | None:
+        self._first_start = True
         if self._look is None:
             self.look_ahead()
         self._found = await self._look.wait() if self._look is not None else ()
@@ -105,7 +108,10 @@ class Beginning:
     # -------------------------------------------------------------- what is offered
 
     def show(self) -> None:
-        """Offer what was found on the main screen; who is writing already goes on doing so."""
+        """Say what may be asked, at a first start, and offer what was found; who is writing already goes on doing so."""
+        if self._first_start:
+            self._app.talk.hint(said(names_in(self._app.begin.root)))
+            self._app.main.asking.first = True
         if self._offered is None:
             return
         main = self._app.main

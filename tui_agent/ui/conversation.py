@@ -243,6 +243,11 @@ class Conversation:
             asyncio.get_running_loop().call_soon(self.send, following)
         self._changed()
 
+    def hint(self, text: str) -> None:
+        """Say something in the transcript that belongs to no session."""
+        self.catch_up()
+        self._see(ev.Notice(text))
+
     def fail(self, error: ProviderError) -> None:
         """Show why no message can be answered as things are. Nothing was sent, so nothing of it is in the log."""
         self.catch_up()

@@ -175,7 +175,8 @@ class FirstRun(Steps[Chosen | None]):
             self.show_choices(keep=True)
             return
         self._step, self._rows = "ask", []
-        self.fill(f"Welcome. {question(one)}", [], field=None, note=self._keys.say(KEY_ASKED))
+        answers = self.hints(min(63, self.size.width)).rpartition("  Esc")[0]
+        self.fill(f"Welcome. {question(one)}\n{answers}", [], field=None, note=self._keys.say(KEY_ASKED))
 
     def show_choices(self, note: str = "", *, keep: bool = False) -> None:
         """Step one: what to work with."""

@@ -36,12 +36,13 @@ async def _as_shown(_: ApprovalRequest) -> None:
 class Means:
     """The ways there are; what is None there is not.
 
-    `after` names what runs after applying, `looks` how diffs look. `edit` opens an editor, `page` a pager, `fresh` looks
+    `after` names what runs after applying; `first`: the person never was asked before. `looks` is how diffs look. `edit` opens an editor, `page` a pager, `fresh` looks
     whether a file still is as it was shown, `keep` keeps a rule; `allowed` is the rule by which a request needs no answer
     now, "" when it does.
     """
 
     after: str = ""
+    first: bool = False
     looks: Looks = field(default_factory=Looks)
     edit: Edit | None = None
     page: Page | None = None
