@@ -189,6 +189,20 @@ async def test_then_a_summary_takes_the_place_of_what_is_old() -> None:
     assert len(fold.history(log.events)) > 200
 
 
+@pytest.mark.parametrize("counts", [True, False])
+@pytest.mark.parametrize("limit", [{"max_tokens": 3_000}, {"max_cost": 3_000.0}], ids=str)
+async def test_what_a_summary_took_counts_against_the_limits_of_its_run(counts: bool, limit: Any) -> None:
+    server, log = Server(1, summary="- read everything", counts=counts), past(99, 200)
+    price = Pricing(input=1e6, output=1e6).cost
+    agent = agent_of(server, log, Room(window=6_000), limits=Limits(**limit), price=lambda u: price(u or Usage()))
+    end = ended(await go(agent))
+    assert (end.reason, end.steps) == (
+        (StopReason.TOKEN_LIMIT, 0) if "max_tokens" in limit else (StopReason.COST_LIMIT, 0)
+    )
+    assert end.detail.startswith("~") is not counts
+    assert (len(server.summaries), len(server.requests)) == (1, 0)
+
+
 async def test_the_request_for_a_summary_begins_as_the_last_one_and_fits() -> None:
     server, log = Server(), past(99, 200)
     await go(agent_of(server, log, Room(window=6_000)))

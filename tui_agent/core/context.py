@@ -46,7 +46,12 @@ def estimate(request: Request, answer: AssistantMessage) -> Usage:
     """About the tokens of a model call, by its characters, for where the server tells none."""
     sent = request_size(request) + (len(json.dumps(request.schema)) if request.schema else 0)
     back = size_of(answer) + len(answer.reasoning)
-    return Usage(-(-sent // CHARACTERS_PER_TOKEN), -(-back // CHARACTERS_PER_TOKEN))
+    return Usage(tokens(sent), tokens(back))
+
+
+def tokens(characters: int) -> int:
+    """About how many tokens so many characters are."""
+    return -(-characters // CHARACTERS_PER_TOKEN)
 
 
 def limit_reached(

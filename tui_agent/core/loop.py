@@ -19,7 +19,7 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.agent import Agent, Dialect
 from tui_agent.core.batch import Work
-from tui_agent.core.context import estimate, limit_reached
+from tui_agent.core.context import estimate, limit_reached, tokens
 from tui_agent.core.endings import BROKEN_OFF, UNANSWERED, StopReason
 from tui_agent.core.evidence import Changed, doubts, unbacked_claims
 from tui_agent.core.fitting import Fitting
@@ -148,7 +148,8 @@ class _Run:
             async with aclosing(self.fitting.make_room(self.dialect, tools)) as events:
                 async for event in events:
                     if isinstance(event, ev.Compacted):
-                        self.spend(event.usage, event.cost)
+                        about = Usage(event.before, tokens(len(event.summary)))
+                        self.spend(event.usage, event.cost, None if event.fault else about)
                     yield event
             request = next_request(self.agent, self.dialect, record.sent, tools)
             priced = self.agent.price(Usage(0, 0)) is not None
@@ -201,10 +202,7 @@ class _Run:
         cost = agent.price(reply.usage)
         text = reply.text or reply.refusal
         message = AssistantMessage(text, reply.reasoning, reply.calls, agent.model.author, reply.extras)
-        usage = reply.usage
-        if reply.error is None and (usage is None or usage.input_tokens is None or usage.output_tokens is None):
-            usage, self.estimated = estimate(request, message), True
-        self.spend(usage, agent.price(usage) if cost is None and usage is not None else cost)
+        self.spend(reply.usage, cost, estimate(request, message) if reply.error is None else None)
         if text or reply.calls or not reply.error:
             record.open = {call.id: call for call in reply.calls}
             yield record.note(ev.AssistantSaid(message, reply.error is None, reply.finish, reply.usage, cost))
@@ -224,8 +222,12 @@ class _Run:
         cost = self.agent.price(Usage(0, 0) if free else usage)
         return ev.Spent(usage, cost) if cost != 0 or usage is not None else None
 
-    def spend(self, usage: Usage | None, cost: float | None) -> None:
-        """Count one model call against the limits of the run."""
+    def spend(self, usage: Usage | None, cost: float | None, about: Usage | None) -> None:
+        """Count one model call against the limits of the run; `about` is what counts where the server does not tell."""
+        if about and (usage is None or usage.input_tokens is None or usage.output_tokens is None):
+            usage, self.estimated = about, True
+        if cost is None and usage is not None:
+            cost = self.agent.price(usage)
         self.usage, self.cost = self.usage.plus(usage or Usage()), self.cost + (cost or 0.0)
 
     async def act(self, reply: Reply, *, last: bool) -> Events:
