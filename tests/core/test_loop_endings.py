@@ -19,6 +19,7 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.endings import UNANSWERED, Limits, StopReason
 from tui_agent.core.log import MemoryLog, is_durable
+from tui_agent.core.lookup import Lookup
 from tui_agent.core.loop import CUT, ONLY_STEP, WARNINGS, Agent, run
 from tui_agent.core.profile import Pricing
 from tui_agent.core.receipt import FileChange
@@ -28,6 +29,7 @@ from tui_agent.core.types import (
     Delta,
     Model,
     ProviderError,
+    ReadFile,
     ReasoningDelta,
     ReplyEnd,
     Request,
@@ -321,12 +323,23 @@ class Slow(FakeTools):
         return outcome
 
 
+class Pages(Slow):
+    """What is read is no file of the folder."""
+
+    async def prepare(self, call: Any, earlier: Any) -> Any:
+        return replace(await super().prepare(call, earlier), effect=Lookup("page", call.arguments["path"]))
+
+    async def commit(self, request: Any, decision: Any, emit: Any) -> Any:
+        return await super().commit(replace(request, effect=ReadFile(request.effect.text)), decision, emit)
+
+
 def reads(names: str) -> list[dict[str, Any]]:
     return [call("read_file", path=name) for name in names]
 
 
-async def test_neighbouring_reads_run_at_once_and_are_answered_in_call_order() -> None:
-    tools = Slow(3)
+@pytest.mark.parametrize("kind", [Slow, Pages])
+async def test_neighbouring_reads_run_at_once_and_are_answered_in_call_order(kind: type[Slow]) -> None:
+    tools = kind(3)
     events = await events_of(Agent(scripted([{"calls": reads("abc")}, {"text": "ok"}]), tools))
     assert [e.text for e in events if isinstance(e, ev.ToolDone)] == ["a", "b", "c"]
     assert [line.split()[0] for line in tools.log] == ["begin"] * 3 + ["end"] * 3

@@ -21,7 +21,7 @@ from tui_agent.core.edits import Edits
 from tui_agent.core.endings import StopReason
 from tui_agent.core.guards import TOO_OFTEN, Denied, Key, batch_signature, refusal, repeat_verdict, signature
 from tui_agent.core.log import digest_of
-from tui_agent.core.lookup import ReadOutput
+from tui_agent.core.lookup import Lookup, ReadOutput
 from tui_agent.core.record import Record
 from tui_agent.core.stage import Stage, tool_failed
 from tui_agent.core.types import (
@@ -391,7 +391,7 @@ def _in_part(request: ApprovalRequest, decision: Decision, steps: Sequence[tuple
 def _may_read(planned: Planned, decision: Decision) -> bool:
     """Whether a step only looks and nobody minds: such neighbours run at the same time."""
     if isinstance(planned, Settled) or not isinstance(
-        planned.request.effect, ReadFile | ListFiles | SearchText | ReadOutput
+        planned.request.effect, ReadFile | ListFiles | SearchText | ReadOutput | Lookup
     ):
         return False
     return refusal(planned.request, planned.verdict, decision)[0] is None
