@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import contextlib
 import io
+import os
 import random
 import signal
 import sys
@@ -53,6 +54,14 @@ FILES = {
     "crlf.txt": "x\r\ny\r\n",
     "wide.txt": "日本語 e\u0301 👩\u200d👩\u200d👧\n",
 }
+HOSTILE = (
+    b"a\x1b[2Jb.txt",
+    b"n\nl.txt",
+    b"\xff\xfe.txt",
+    "r\u202egpj.txt".encode(),
+    b"[@click=app.quit]x[|].txt",
+    b"\x9b1m \x07",
+)
 NAMES = (*FILES, "new.txt", "sub/deep/new.txt", "o\u202ed.txt", "n\u00e9.txt", "x")
 ARROWS = tuple(b"\x1b[" + letter for letter in (b"A", b"B", b"C", b"D", b"H", b"F", b"Z", b"5~", b"6~", b"3~", b"2~"))
 CONTROLS = tuple(bytes([n]) for n in range(1, 32) if bytes([n]) not in {CTRL_C, CTRL_D, CTRL_Q})
@@ -116,7 +125,8 @@ def deed(rng: random.Random) -> dict[str, Any]:
             call("run_command", argv=[sys.executable, "-c", code]),
             call("run_command", argv=["sleep", "5"]),
             call("run_command", argv=["echo", rng.choice(("hi", "\u202ehi"))]),
-            call("run_shell", script="echo a; sleep 0.1; echo b"),
+            call("run_command", argv=[sys.executable, "-c", "print('\\33]0;owned\\7\\33[2J\\x9b1m\\u202e')"]),
+            call("run_shell", script="echo a; sleep 0.1; echo b; ls; cat ./*"),
             call("update_plan", items=[{"status": "now", "text": "look"}, {"status": "next", "text": "write"}]),
             call("no_such_tool", path=1),
         ]
@@ -166,6 +176,8 @@ class Monkey:
             file = home.project / name
             file.parent.mkdir(exist_ok=True)
             file.write_bytes(text.encode())
+        for name in HOSTILE:
+            (home.project / os.fsdecode(name)).write_bytes(b"\x1b]0;owned\x07 " + name)
         outside = home.base / "outside"
         outside.mkdir()
         (outside / "kept.txt").write_text("kept\n")
