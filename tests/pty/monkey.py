@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes import Person
+from tests.fixtures import repository
 from tests.pty.server import StallingServer
 from tests.pty.terminal import CTRL_C, CTRL_D, CTRL_J, CTRL_Q, CTRL_X, ENTER, ESC, TAB, Home, Terminal, call, say
 from tests.pty.test_display import assert_clean, inputs
@@ -193,9 +194,14 @@ class Monkey:
                 (home.paths.data / "trust.toml").unlink()
             elif rng.random() < 0.5:
                 home.answer_trust(trusted=True)
+            if rng.random() < 0.3:
+                repository.git(home.project, "init", "-q")
+                repository.git(home.project, "add", "-A")
+                repository.git(home.project, "commit", "-q", "-m", "begun")
             self.before = self.tree()
+            words = ["demo"] if rng.random() < 0.1 else []
             env = {"EDITOR": "true", "PAGER": "true", "VISUAL": "true", "SHELL": "/bin/sh"}
-            with Terminal(home, size=rng.choice(SIZES), env=env) as t:
+            with Terminal(home, words, size=rng.choice(SIZES), env=env) as t:
                 t.until(lambda: b"\x1b[?1049h" in t.raw, "never began")
                 for _ in range(self.events):
                     self.once(t)
@@ -362,6 +368,13 @@ class Monkey:
         assert strays == []
         assert self.slow or list((base / "tmp").iterdir()) == [], "temporary files are left"
         assert not [p for p in self.home.project.rglob("*") if p.suffix == ".tmp"]
+        git, now = (
+            {path: data for path, data in tree.items() if path.startswith(".git/")}
+            for tree in (self.before, self.tree())
+        )
+        assert git == now, (
+            f"git's own files changed: {[path for path in {*git, *now} if git.get(path) != now.get(path)]}"
+        )
 
     def logs(self) -> list[Path]:
         return sorted(self.home.paths.sessions.glob("*/log.jsonl"))

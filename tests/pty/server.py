@@ -61,12 +61,12 @@ class StallingServer:
         while not self._stop.is_set():
             try:
                 connection.sendall(drip)
+                if select.select((connection,), (), (), 0.05)[0]:
+                    if not connection.recv(1024):
+                        self.closed.set()
+                    return
             except OSError:
                 self.closed.set()
-                return
-            if select.select((connection,), (), (), 0.05)[0]:
-                if not connection.recv(1024):
-                    self.closed.set()
                 return
 
     def __enter__(self) -> Self:
