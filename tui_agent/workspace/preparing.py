@@ -151,6 +151,8 @@ class Preparing:
     def _look(self, place: Place, effect: ReadFile | ListFiles | SearchText) -> None:
         """Say what is wrong with a place before anybody is asked about it."""
         if place.info is None:
+            if not os.path.lexists(self.disk.anchor.root):
+                raise ToolError("the folder of this workspace is gone, so nothing in it can be read; ask the user")
             raise ToolError(f"{place.named} was not found: no such file or folder{self.disk.anchor.similar(place)}")
         if isinstance(effect, ReadFile) and not place.is_file:
             raise not_regular(place)
