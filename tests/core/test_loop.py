@@ -180,6 +180,12 @@ async def test_stop_in_a_question_ends_the_run_with_a_valid_history() -> None:
     assert_answered(fold.history(events))
 
 
+async def test_after_a_stop_what_depends_on_the_refused_edit_was_not_started_either() -> None:
+    reply = {"calls": [call("write_file", path="a.py", content="2"), call("write_file", path="a.py", content="3")]}
+    events = await events_of(Agent(scripted([reply]), FakeTools({"a.py": b"1"}), Person(["stop"])))
+    assert tool_texts(events)[1] == "not carried out: the run was stopped before it"  # a replay says the same
+
+
 async def test_after_a_stop_nothing_starts_that_the_person_did_not_approve() -> None:
     ran: list[str] = []
     calls = [write("a.py"), read("a.py"), write("b.py"), read("b.py"), write("c.py")]

@@ -155,11 +155,13 @@ class Monkey:
     home: Home
     seed: int
     events: int = EVENTS
+    strict: bool = True
+    """Judge what holds only where the machine is not so busy that the guard ends the program, which is not always seen."""
     sent: list[str] = field(default_factory=list)
     way: str = ""
     code: int | None = None
     slow: bool = False
-    """It had to be ended by the guard: something kept it for two seconds."""
+    """It had to be ended by the guard: something kept it for two seconds after a signal."""
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
@@ -201,7 +203,7 @@ class Monkey:
             self.before = self.tree()
             words = ["demo"] if rng.random() < 0.1 else []
             env = {"EDITOR": "true", "PAGER": "true", "VISUAL": "true", "SHELL": "/bin/sh"}
-            with Terminal(home, words, size=rng.choice(SIZES), env=env) as t:
+            with Terminal(home, words, size=rng.choice(SIZES), env=env, echo=False) as t:
                 t.until(lambda: b"\x1b[?1049h" in t.raw, "never began")
                 for _ in range(self.events):
                     self.once(t)
@@ -298,7 +300,7 @@ class Monkey:
         signals = {"SIGTERM": 143, "SIGHUP": 129, "SIGINT": 130, "SIGQUIT": 131}
         self.way = self.rng.choice(("Ctrl+C", "Ctrl+D", "closed", "closed", *signals))
         self.codes = {0}
-        if t.process.poll() is None or any(control in key for key in self.sent[-8:] for control in ("\\x03", "\\x1c")):
+        if t.process.poll() is None or any(control in key for key in self.sent for control in ("\\x03", "\\x1c")):
             self.codes |= {130, 131}  # typed while it ended, and the terminal was given back
         if t.process.poll() is not None:
             self.way = "a key"
@@ -319,7 +321,7 @@ class Monkey:
 
     def come_back(self, env: Mapping[str, str]) -> None:
         """Go on with the newest session, and be ended."""
-        with Terminal(self.home, ["--continue"] if self.logs() else [], env=env) as t:
+        with Terminal(self.home, ["--continue"] if self.logs() else [], env=env, echo=False) as t:
             t.until(lambda: b"\x1b[?1049h" in t.raw, "never began again")
             self.rest(t)
             self.way, self.codes = f"{self.way} and SIGTERM", {143}
@@ -345,19 +347,23 @@ class Monkey:
         assert not crash.exists(), crash.read_text()
         assert self.code in self.codes, f"{self.way} ended it with {self.code}\n{t.raw[-600:]!r}"
         assert b"Traceback" not in t.raw
-        self.slow = RESTORE in t.raw
+        self.slow = self.slow or RESTORE in t.raw
         if not self.way.startswith("closed") or self.way.endswith("SIGTERM"):
             t.pump()
             assert t.left_on() == set()
             assert termios.tcgetattr(t.slave) == t.before
-            # what is typed behind the end is echoed, and in a draft a joined picture stands as it was typed
-            t.raw = t.raw[: t.raw.rindex(b"\x1b[?1049l")].replace(JOINED.encode(), b"")
             if not self.slow:
+                t.raw = t.raw.replace(JOINED.encode(), b"")  # in a draft it stands as it was typed
                 assert_clean(t)
         end = time.monotonic() + PATIENCE
         while left := self.home.children():
             assert time.monotonic() < end, f"left: {[Path(f'/proc/{pid}/cmdline').read_bytes() for pid in left]}"
             time.sleep(0.02)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it came to its own end."""
+        return not self.slow and (self.strict or self.code == 0)
 
     def judge_files(self) -> None:
         base = self.home.base
@@ -366,8 +372,9 @@ class Monkey:
         kept = {self.home.paths.config, self.home.paths.data, self.home.paths.state}
         strays = [p for p in (base / "home").rglob("*") if p.is_file() and not kept & {*p.parents}]
         assert strays == []
-        assert self.slow or list((base / "tmp").iterdir()) == [], "temporary files are left"
-        assert not [p for p in self.home.project.rglob("*") if p.suffix == ".tmp"]
+        if self.whole:
+            assert list((base / "tmp").iterdir()) == [], "temporary files are left"
+            assert not [p for p in self.home.project.rglob("*") if p.suffix == ".tmp"]
         git, now = (
             {path: data for path, data in tree.items() if path.startswith(".git/")}
             for tree in (self.before, self.tree())
@@ -382,10 +389,10 @@ class Monkey:
     def judge_sessions(self) -> None:
         for log in self.logs():
             loaded = load(log)
-            assert loaded.problems == ()
+            assert not self.whole or loaded.problems == ()
             assert not [event for event in loaded.events if isinstance(event, ev.Unknown)]
-            assert self.slow or not fold.cut_off(loaded.events), log.read_text()
-            if any(isinstance(event, ev.UserSaid) for event in loaded.events):
+            assert not self.whole or not fold.cut_off(loaded.events), log.read_text()
+            if self.whole and any(isinstance(event, ev.UserSaid) for event in loaded.events):
                 said = io.StringIO()
                 trust = TrustStore(self.home.paths.data / "trust.toml")
                 with contextlib.redirect_stdout(said):
@@ -424,9 +431,9 @@ class Monkey:
         }
 
 
-def play(seed: int, base: Path, events: int = EVENTS) -> Monkey:
+def play(seed: int, base: Path, events: int = EVENTS, *, strict: bool = True) -> Monkey:
     """One round in a folder of its own."""
-    monkey = Monkey(Home(base).make(), seed, events)
+    monkey = Monkey(Home(base).make(), seed, events, strict)
     try:
         monkey.play()
     except AssertionError as error:

@@ -148,8 +148,12 @@ class Terminal:
         size: tuple[int, int] = (100, 30),
         env: Mapping[str, str] | None = None,
         code: str | None = None,
+        echo: bool = True,
     ) -> None:
-        """Start `python -m tui_agent WORDS…`, or `python -c CODE WORDS…` with `code`."""
+        """Start `python -m tui_agent WORDS…`, or `python -c CODE WORDS…` with `code`.
+
+        Without `echo` the terminal itself never shows what is typed, so that all that comes is the program's.
+        """
         self.raw = b""
         self._sent_at = 0
         self.screen = pyte.Screen(*size)
@@ -158,6 +162,10 @@ class Terminal:
         self._text: str | None = None
         self.master, self.slave = pty.openpty()
         self._set_size(*size)
+        if not echo:
+            modes = termios.tcgetattr(self.slave)
+            modes[3] &= ~termios.ECHO
+            termios.tcsetattr(self.slave, termios.TCSANOW, modes)
         self.before = termios.tcgetattr(self.slave)
         program = ["-m", "tui_agent"] if code is None else ["-c", code]
         self.process = subprocess.Popen(

@@ -232,7 +232,7 @@ class Work:
                 outcome, denied = refusal(request, planned.verdict, decision)
                 if stop is not None or (stopped and request.id not in decisions):
                     outcome, denied = NOT_STARTED, ""  # who stops wants nothing more to begin that they did not approve
-                if outcome is None or not _by_person(decision):  # their own no, and its reason, stays
+                elif outcome is None or not _by_person(decision):  # their own no, and its reason, stays
                     base = next((undone[d] for d in request.depends_on if d in undone), "")
                     base = base or _in_part(request, decision, steps)
                     if base:
