@@ -109,7 +109,7 @@ def test_what_was_read_does_not_depend_on_the_order(parts: list[tuple[int, int]]
     [
         ([], EDIT, "was not read in this session"),
         ([PART], WRITE, "was read only up to line 10"),
-        ([call("read_file", path="a.txt", start=20)], WRITE, "was not read from its first line on"),
+        ([call("read_file", path="a.txt", start=20)], WRITE, "was not read whole from its first line on"),
         ([READ, SED], EDIT, "has changed since it was read"),
         ([READ, DELETE, call("run_command", argv=["cp", ".env", "a.txt"])], EDIT, "was not read in this session"),
     ],

@@ -93,7 +93,7 @@ def test_a_partly_read_file_may_be_edited_but_not_replaced(desk) -> None:
 def test_a_line_shown_cut_was_not_read_whole(desk) -> None:
     desk.put("a.txt", "x" * 10_000 + "\n")
     desk.call("read_file", path="a.txt")
-    assert "read only" in desk.call("write_file", path="a.txt", content="y\n").text
+    assert "not read whole from its first line" in desk.call("write_file", path="a.txt", content="y\n").text
 
 
 def test_own_writes_need_no_reading(desk) -> None:

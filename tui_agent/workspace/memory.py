@@ -110,7 +110,9 @@ class Memory:
                 "refused",
             )
         if whole and not known.whole:
-            how = f"was read only up to line {known.upto}" if known.upto else "was not read from its first line on"
+            how = (
+                f"was read only up to line {known.upto}" if known.upto else "was not read whole from its first line on"
+            )
             raise ToolError(
                 f"{named} {how}, and this would replace all of it. Read the rest first, or use edit_file.",
                 "refused",
