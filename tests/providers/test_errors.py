@@ -131,6 +131,10 @@ def test_errors_inside_a_200(payload: Any, kind: str, retryable: bool) -> None:
         (b'{"detail":[{"loc":["body","x"],"msg":"bad"}]}', "body.x: bad"),
         (b'{"message":{"detail":[{"loc":["body","x"],"msg":"bad"}]}}', "body.x: bad"),
         (b'{"error":{"message":"a\\nb\\u001b[31m"}}', "a b"),
+        (b'{"error": {"message": null, "code": "x_y"}}', "code: x_y"),
+        (b'{"title": "Bad Request", "status": 400, "trace": null}', "title: Bad Request; status: 400"),
+        (b'{"problem": {"fields": ["a", {"b": 1}], "hint": "see c"}}', "fields: a; 1; hint: see c"),
+        (b'<?xml version="1.0"?><Error><Code>X</Code><Message>Access &amp; more</Message></Error>', "Access & more"),
     ],
 )
 def test_the_reason_is_shown(body: bytes, shown: str) -> None:

@@ -481,6 +481,27 @@ async def test_compatible_servers_are_found_by_their_lists(tmp_path: Path, only:
     assert [(one.preset, one.best and one.best.window) for one in found] == [("vllm", 16384)]
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "is_one"),
+    [
+        (404, b"not found", False),
+        (302, b"", False),
+        (405, b"", False),
+        (200, b"<html>my own pages</html>", False),
+        (200, b'{"data": "no"}', False),
+        (401, {"error": {"message": "no key"}}, True),
+        (503, {"error": {"message": "Loading model"}}, True),
+    ],
+)
+async def test_a_program_that_happens_to_use_the_port_is_no_server_of_models(
+    only: Any, status: int, body: Any, is_one: bool
+) -> None:
+    with serving(Fake({"/v1/models": (status, body)})) as fake:
+        only(llamacpp=f"{fake.url}/v1")
+        found = await look_around({}, Network(), 5.0)
+    assert [(one.preset, bool(one.fault)) for one in found] == ([("llamacpp", True)] if is_one else [])
+
+
 async def test_ollama_on_another_port_of_this_machine(only: Any) -> None:
     with serving(ollama()) as fake:
         only()

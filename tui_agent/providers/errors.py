@@ -170,7 +170,7 @@ def _read_text(text: str) -> _Fault:
     if found:
         return _Fault(found.group(1))
     if text.lstrip().startswith("<"):
-        title = re.search(r"<(title|h1)[^>]*>(.*?)</\1", text, re.IGNORECASE | re.DOTALL)
+        title = re.search(r"<(title|h1|message)\b[^>]*>(.*?)</\1", text, re.IGNORECASE | re.DOTALL)
         return _Fault(unescaped(re.sub(r"<[^>]*>", " ", title.group(2) if title else "a web page, not an API answer")))
     return _Fault(text)
 
@@ -237,8 +237,11 @@ def _flat(value: Json) -> str:
         return str(value["message"])
     if isinstance(value, dict) and len(value) == 1:
         return _flat(next(iter(value.values())))
+    if isinstance(value, dict):
+        named = ((name, _flat(inner)) for name, inner in list(value.items())[:5])
+        return "; ".join(f"{name}: {said}" for name, said in named if said)[:MAX_MESSAGE]
     if isinstance(value, list):
-        return "; ".join(_flat(item) for item in value[:5])
+        return "; ".join(filter(None, map(_flat, value[:5])))
     return "" if value is None else json.dumps(value, ensure_ascii=False)[:MAX_MESSAGE]
 
 

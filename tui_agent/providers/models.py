@@ -18,7 +18,7 @@ from tui_agent.core.reply import bounded_json, refuses_tools
 from tui_agent.core.types import AgentError, ProviderError, ReplyEnd, Request, ToolSpec, UserMessage
 from tui_agent.providers import http, wire_of
 from tui_agent.providers.asking import answered, prepared
-from tui_agent.providers.network import Network, Unanswered
+from tui_agent.providers.network import Network, Stranger, Unanswered
 from tui_agent.providers.wire import tokens
 
 _PATHS = {"openai-chat": "/models", "anthropic": "/v1/models", "ollama-native": "/api/tags"}
@@ -54,7 +54,7 @@ async def list_models(
         return read_list(data)
     except ValueError:
         where = origin(profile.endpoint or "")
-        raise AgentError(f"{where} did not send a list of models: is it the right address?") from None
+        raise Stranger(f"{where} did not send a list of models: is it the right address?") from None
 
 
 async def described(
@@ -175,7 +175,7 @@ async def fetch(
     try:
         return bounded_json(network.secrets.hide(data.decode("utf-8-sig", "replace")))
     except ValueError:
-        raise AgentError(f"{where} did not send JSON: is it the right address?") from None
+        raise Stranger(f"{where} did not send JSON: is it the right address?") from None
 
 
 # ------------------------------------------------------------------ reading what they say

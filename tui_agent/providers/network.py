@@ -21,6 +21,10 @@ class Unanswered(AgentError):  # noqa: N818 - what happened, not whose fault it 
     """Nobody answered: no connection, or none in time."""
 
 
+class Stranger(AgentError):  # noqa: N818 - what happened, not whose fault it is
+    """Somebody answered who is no server of models, as far as can be seen."""
+
+
 class Refused(AgentError):  # noqa: N818 - what happened, not whose fault it is
     """The server answered with a status that is not 200."""
 

@@ -17,7 +17,7 @@ from tui_agent.core.address import is_loopback
 from tui_agent.core.profile import ModelInfo, Tried
 from tui_agent.core.types import AgentError
 from tui_agent.providers import described, list_models, load, pull, verify
-from tui_agent.providers.network import Network, Unanswered
+from tui_agent.providers.network import Network, Refused, Stranger, Unanswered
 
 LOOK_SECONDS: Final = 0.3
 """How long a server on this machine may take to say that it is there."""
@@ -130,10 +130,17 @@ async def _probe(
     except Unanswered:
         return None
     except AgentError as error:
-        return replace(found, fault=str(error))
+        return None if asked.wire == "openai-chat" and _something_else(error) else replace(found, fault=str(error))
     left = seconds - (asyncio.get_running_loop().time() - started)
     models = await described(asked, models, env=environment, network=network, seconds=max(left, 0.05))
     return replace(found, models=tuple(models), best=best_of(models, memory()))
+
+
+def _something_else(error: AgentError) -> bool:
+    """Whether it is any program that listens on a port which many use: it knows nothing of models, or leads elsewhere."""
+    return isinstance(error, Stranger) or (
+        isinstance(error, Refused) and error.status not in {401, 403, 429} and error.status < 500
+    )
 
 
 def best_of(models: Sequence[ModelInfo], room: int) -> ModelInfo | None:
