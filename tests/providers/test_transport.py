@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.providers.conftest import (
+    ANSWER,
     KEY,
     TLS,
     Peer,
@@ -127,13 +128,63 @@ async def test_an_own_authority_is_trusted_when_it_is_named(loopback: Any, tmp_p
     unknown = error_of(await run(profile(server.url)))
     assert (unknown.kind, unknown.retryable) == ("network", False)
     assert unknown.message.startswith(f"{server.url.removesuffix('/v1')} is not trusted: ")
-    assert "set ca_file" in unknown.message
+    assert "set ca_file in [network]" in unknown.message
     elsewhere = error_of(await run(profile(server.url.replace("127.0.0.1", "localhost"), options=named)))
     assert "is not trusted" in elsewhere.message  # the certificate is for another name
+    assert elsewhere.message.endswith("(use the name in endpoint that the certificate was made for)")
     empty = tmp_path / "empty.pem"
     empty.write_text("nothing\n")
     assert "ca_file" in error_of(await run(profile(server.url, options={"ca_file": str(empty)}))).message
     assert len(server.peers) == 1
+
+
+async def test_a_file_of_ones_own_is_named_from_home_and_never_from_where_one_works(
+    loopback: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that brings a file of that name would else say whom to trust."""
+
+    async def script(peer: Peer) -> None:
+        await peer.answer()
+
+    server = await loopback(script, tls=True)
+    (tmp_path / "ca.pem").write_bytes((TLS / "authority.pem").read_bytes())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert text_of(await run(profile(server.url, options={"ca_file": "~/ca.pem"}))) == "ok"
+    refused = error_of(await run(profile(server.url, options={"ca_file": "ca.pem"})))
+    assert refused.message == "ca_file must be a whole path, or begin with ~/: ca.pem"
+    gone = error_of(await run(profile(server.url, options={"ca_file": "~/gone.pem"})))
+    assert gone.message.endswith(f"holds no certificates: {tmp_path}/gone.pem")
+    assert len(server.peers) == 1
+
+
+def test_a_certificate_that_is_too_old_is_no_question_of_the_authority() -> None:
+    refused = ssl.SSLCertVerificationError()
+    refused.verify_code, refused.verify_message = 10, "certificate has expired"
+    error = connection.transport_error(refused, "https://h/v1")
+    assert error.message == (
+        "https://h is not trusted: certificate has expired "
+        "(the server needs another one, or the clock of this machine is wrong)"
+    )
+    assert error.free
+
+
+@pytest.mark.parametrize("kind", ["self-signed", "no-authority"])
+async def test_a_certificate_that_signed_itself_is_its_own_authority(kind: str) -> None:
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+        writer.write(head + ANSWER)
+        writer.close()
+
+    own = TLS / f"{kind}.pem"
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(own)
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=context)
+    async with server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        assert text_of(await run(profile(url, options={"ca_file": str(own), "retries": 0}))) == "ok"
+        assert "is not trusted: self-signed certificate" in error_of(await run(profile(url))).message
 
 
 async def test_an_authority_of_the_environment_counts(loopback: Any) -> None:
@@ -168,7 +219,7 @@ async def test_an_authority_of_requests_bundle_counts_and_a_wrong_one_is_named(l
         error = error_of(await run(used, link(env={"SOME_KEY": KEY, "REQUESTS_CA_BUNDLE": str(wrong)})))
         assert (error.kind, error.message) == (
             "bad_request",
-            "REQUESTS_CA_BUNDLE cannot be read, or holds no certificates",
+            f"REQUESTS_CA_BUNDLE cannot be read, or holds no certificates: {wrong}",
         )
     plain = profile(server.url.replace("https", "http"), options={"retries": 0})
     unread = error_of(await run(plain, link(env={"SOME_KEY": KEY, "REQUESTS_CA_BUNDLE": "/nowhere"})))

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import functools
 import importlib
+import os
 import re
 import socket
 import ssl
@@ -20,6 +21,7 @@ import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlunsplit
 
@@ -41,6 +43,12 @@ KEPT = 60.0
 """Seconds that an unused connection is kept; servers close them after 5 to 400."""
 _NO_HTTP = late("illegal|malformed|too long|content-length|continuation line|no response line", re.IGNORECASE)
 """What httpx says of bytes that are no HTTP, and not of a connection that ended."""
+_OWN_AUTHORITY = "set ca_file in [network], or SSL_CERT_FILE, to your own authority"
+_TRUST_WAYS = {
+    **dict.fromkeys((62, 64), "use the name in endpoint that the certificate was made for"),
+    **dict.fromkeys((9, 10), "the server needs another one, or the clock of this machine is wrong"),
+}
+"""What helps where it is not the authority, by OpenSSL's number of the reason: another name or address, too early, expired."""
 BUNDLE = "REQUESTS_CA_BUNDLE"
 """The variable that names further authorities, a file or a folder; SSL_CERT_FILE and SSL_CERT_DIR are OpenSSL's own."""
 
@@ -206,13 +214,16 @@ def _trust(ca_file: str | None, bundle: str) -> ssl.SSLContext:
     paths = ssl.get_default_verify_paths()
     if not (paths.cafile or paths.capath):
         context.load_verify_locations(importlib.import_module("certifi").where())
-    for name, place in (("ca_file", ca_file), (BUNDLE, bundle)):
+    own = os.path.expanduser(ca_file) if ca_file else ""  # noqa: PTH111 - a Path raises where there is no such person
+    if own and not Path(own).is_absolute():  # a folder somebody works in must not say whom to trust
+        raise UnusableBundleError(f"ca_file must be a whole path, or begin with ~/: {ca_file}")
+    for name, place in (("ca_file", own), (BUNDLE, bundle)):
         if place:
             try:
                 folder = is_folder(place)
                 context.load_verify_locations(**{"capath" if folder else "cafile": place})
             except OSError:
-                raise UnusableBundleError(f"{name} cannot be read, or holds no certificates") from None
+                raise UnusableBundleError(f"{name} cannot be read, or holds no certificates: {place}") from None
     return context
 
 
@@ -319,12 +330,9 @@ def transport_error(error: Exception, url: str, start: str = "", proxy: str | No
     if isinstance(error, UnusableBundleError):
         return ProviderError("bad_request", str(error), sent=False)
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-        reason = next(c.verify_message for c in causes if isinstance(c, ssl.SSLCertVerificationError))
-        return ProviderError(
-            "network",
-            f"{where} is not trusted: {reason} (set ca_file, or SSL_CERT_FILE, to your own authority)",
-            sent=False,
-        )
+        refused = next(c for c in causes if isinstance(c, ssl.SSLCertVerificationError))
+        reason, way = refused.verify_message.rstrip("."), _TRUST_WAYS.get(refused.verify_code, _OWN_AUTHORITY)
+        return ProviderError("network", f"{where} is not trusted: {reason} ({way})", sent=False)
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return ProviderError("network", f"TLS with {where} failed: is it really https?", sent=False)
     if any(isinstance(cause, socket.gaierror) for cause in causes):
