@@ -90,7 +90,14 @@ def named(value: object) -> str:
         ({"model": ModelInfo("m", window=4096)}, ("window", "note", "4,096 tokens are few")),
         ({"model": ModelInfo("m", window=32_768, tools=False)}, ("protocol", "note", "takes no tool calls")),
         ({"sandbox": Sandbox("none", reason="bwrap is not there")}, ("sandbox", "note", "bwrap is not there")),
-        ({"sandbox": Sandbox("landlock")}, ("sandbox", "note", "less than bubblewrap")),
+        (
+            {"sandbox": Sandbox("landlock")},
+            ("sandbox", "note", "less than bubblewrap; it does not stop reading files outside"),
+        ),
+        (
+            {"sandbox": Sandbox("bwrap")},
+            ("sandbox", "ok", "does not stop reading files outside the workspace, sockets"),
+        ),
         ({"git": ""}, ("git", "note", "not found")),
         ({"programs": frozenset()}, ("search", "note", "ripgrep")),
         ({"env": {"EDITOR": "no-such-editor"}}, ("editor", "fault", "no such program")),

@@ -252,9 +252,10 @@ def commands(facts: Facts) -> Iterator[Finding]:
         fix = "" if "configuration" in box.reason else "apt install bubblewrap"
         yield Finding("sandbox", "note", f"none: a command can do what you can do ({box.reason})", fix)
     elif box.kind == "landlock":
-        yield Finding("sandbox", "note", "landlock: it stops less than bubblewrap", "apt install bubblewrap")
+        told = f"landlock, less than bubblewrap; it does not stop {', '.join(box.gaps)}"
+        yield Finding("sandbox", "note", told, "apt install bubblewrap")
     else:
-        yield Finding("sandbox", "ok", "bubblewrap")
+        yield Finding("sandbox", "ok", f"bubblewrap; it does not stop {', '.join(box.gaps)}")
     if facts.git:
         yield Finding("git", "ok", facts.git)
     else:

@@ -106,6 +106,17 @@ def test_loops_and_names_that_are_too_long_keep_nothing_from_coming_back(script:
     assert not bites(work)
 
 
+@pytest.mark.parametrize("name", ["config", "hooks/own"])
+def test_what_is_mounted_counts_as_safe_only_while_it_has_one_name(name: str, work: Path) -> None:
+    file = work / ".git" / name
+    file.write_text("old")
+    (work / "other").hardlink_to(file)
+    before = remember(work)
+    (work / "other").write_text("evil")
+    assert list(restore(work, before, mounted=True).changed) == [f".git/{name}"]
+    assert (file.read_text(), (work / "other").read_text()) == ("old", "evil")
+
+
 # ------------------------------------------------------------------ what cannot be put back
 
 

@@ -59,6 +59,8 @@ class _Entry:
     content: bytes = b""
     """Of a repository `_HEAD` when it had one."""
     identity: Identity | None = field(default=None, compare=False)
+    linked: bool = field(default=False, compare=False)
+    """Whether a file has more names, by which a command may reach it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,8 @@ def remember(workspace: Path) -> Remembered:
             content = _head(path)
         elif stat.S_ISDIR(info.st_mode):
             todo += path.iterdir()
-        found[path] = _Entry(info.st_mode, content, (info.st_dev, info.st_ino))
+        linked = stat.S_ISREG(info.st_mode) and info.st_nlink > 1
+        found[path] = _Entry(info.st_mode, content, (info.st_dev, info.st_ino), linked)
         _check(len(found) <= _MAX_ENTRIES, f"{path.parent} holds more than {_MAX_ENTRIES:,} files")
     holders = {mark: identity(holder(mark)) for mark in looked.marks}
     return replace(_remembered(workspace, found, holders), whole=looked.whole)
@@ -147,7 +150,10 @@ def restore(workspace: Path, before: Remembered, *, mounted: bool = False) -> Re
     `mounted`: what `mountable` gave could not be changed by the command, so what became of it is the person's own doing.
     """
     own = {workspace / OWN, *(workspace / ".git" / name for name in IN_GIT)}
-    safe = {path for path in own if mounted and (old := before.entries.get(path)) and not stat.S_ISLNK(old.mode)}
+    reached = {each for path, old in before.entries.items() if old.linked for each in (path, *path.parents)}
+    safe = {
+        path for path in own - reached if mounted and (old := before.entries.get(path)) and not stat.S_ISLNK(old.mode)
+    }
     changed: dict[Path, str] = {}
     faults: dict[Path, OSError] = {}
 

@@ -65,12 +65,12 @@ class Sandbox:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """What this sandbox does not stop, for the approval and for `doctor`."""
+        """What this sandbox does not stop, for `doctor`."""
         reading = "reading files outside the workspace"
         sockets = "sockets with a path (docker, ssh-agent) outside /tmp and /run"
         match self.kind:
             case "bwrap":
-                return (reading, sockets)
+                return (reading, sockets, "abstract sockets of other programs once the network was approved")
             case "landlock":
                 version = landlock.abi()
                 return (
