@@ -448,7 +448,7 @@ def test_all_notes_are_one_message_with_places_and_quotes():
     files = (Entry("a.py", b"old line\n", b""), Entry("b.py", None, b"x = 1\ny = 2\n"))
     assert notes.message(files) == (
         "Notes on your changes:\n\n"
-        "a.py:1 (a line that you removed)\n> old line\nkeep it\n\n"
+        "a.py:1 (in the text before your change)\n> old line\nkeep it\n\n"
         "b.py:2\n> y = 2\nwhy not three?"
     )
 

@@ -383,6 +383,6 @@ def outdated(note: Note, entry: Entry | None) -> bool:
 
 
 def _said(note: Note, entry: Entry | None) -> str:
-    mark = " (a line that you removed)" if note.gone else ""
+    mark = " (in the text before your change)" if note.gone else ""
     mark += " (outdated: the line has changed since)" if outdated(note, entry) else ""
     return f"{note.path}:{note.line}{mark}\n> {note.quote}\n{note.text}"

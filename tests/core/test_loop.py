@@ -158,7 +158,10 @@ async def test_a_reason_of_the_person_is_told_also_of_what_has_no_base() -> None
 
 @pytest.mark.parametrize(
     ("how", "why"),
-    [({"chosen": frozenset({1})}, "only a part of #1 was applied"), ({"instead": 1}, "the user changed #1")],
+    [
+        ({"chosen": frozenset({1})}, "only a part of #1 was applied"),
+        ({"instead": 1}, "#1 was not applied as you proposed it"),
+    ],
 )
 async def test_what_was_built_on_a_part_of_an_edit_was_not_skipped_by_the_user(how: dict[str, Any], why: str) -> None:
     async def ask(batch: tuple[ApprovalRequest, ...]) -> tuple[Decision, ...]:

@@ -232,7 +232,7 @@ async def test_a_note_on_a_removed_line_goes_with_a_yes_too():
         await d.key("y")
         (decision,) = await d.answer()
         assert (decision.answer, decision.chosen) == ("yes", None)
-        assert "src/a.py:2 (a line that you removed)\n> two\nx" in decision.reason
+        assert "src/a.py:2 (in the text before your change)\n> two\nx" in decision.reason
 
 
 async def test_a_note_is_changed_and_taken_away():
@@ -356,7 +356,7 @@ async def test_m_without_a_cursor_is_about_the_first_change_in_sight():
         await d.later()
         await d.key("y")
         (decision,) = await d.answer()
-        assert decision.reason == "Notes on your changes:\n\nsrc/a.py:2 (a line that you removed)\n> two\nwhy"
+        assert decision.reason == "Notes on your changes:\n\nsrc/a.py:2 (in the text before your change)\n> two\nwhy"
         assert d.fed == []
 
 

@@ -17,10 +17,10 @@ async def test_notes_come_back_as_one_message():
         assert "note on line 31" in d.text
         await d.key(*"why?", "enter")
         assert "notes 1" in d.text
-        assert d.kept[-1] == "Notes on your changes:\n\nsrc/a.py:31 (a line that you removed)\n> line 30\nwhy?"
+        assert d.kept[-1] == "Notes on your changes:\n\nsrc/a.py:31 (in the text before your change)\n> line 30\nwhy?"
         await d.key(NEXT_FILE, "down", "m", *"ok", "enter", "escape")
         assert d.result == (
-            "Notes on your changes:\n\nsrc/a.py:31 (a line that you removed)\n> line 30\nwhy?\n\nb.txt:1\n> x\nok"
+            "Notes on your changes:\n\nsrc/a.py:31 (in the text before your change)\n> line 30\nwhy?\n\nb.txt:1\n> x\nok"
         )
 
 

@@ -382,7 +382,7 @@ def _in_part(request: ApprovalRequest, decision: Decision, steps: Sequence[tuple
     for number, planned, given in steps:
         if isinstance(planned, Ready) and planned.request.id in request.depends_on and given.answer == "yes":
             if given.instead is not None:
-                return f"the user changed #{number}"
+                return f"#{number} was not applied as you proposed it"
             if given.chosen is not None:
                 return f"only a part of #{number} was applied"
     return ""
