@@ -34,6 +34,9 @@ UTIL = changed(src__util_py=("def old_name(): ...", "def new_name(): ..."))
         "write a class based view for Node.js",
         "rename the variable to something better",
         "Add a function instead.",
+        "Make it work like other.py does, see also lib/third.py",
+        'It says: File "/home/x/app.py", line 3, in main: KeyError. Repair that.',
+        "It raises ValueError, and should not",
         "",
     ],
 )
@@ -61,6 +64,12 @@ def test_a_task_that_names_nothing_to_change_needs_no_evidence(task: str) -> Non
         ("Create a class Basket in util.py", False),
         ("Create a class called Basket", False),
         ("Add a function sum_up", False),
+        ("Add a function old_name", False),
+        ("Implement the function new_name in util.py", True),
+        ("use new_name instead of os.path", True),
+        ("use def.nothing instead of os.path", False),
+        ("rename old_name to new_name, and keep the alias old_name", True),
+        ("Write a function `total`", False),
         ("Rename it to new_name", True),
         ("Rename the variable to better_name", False),
     ],
@@ -100,6 +109,21 @@ def test_a_renamed_file_is_gone_and_there() -> None:
     assert "not renamed" in task_evidence("rename a.py to b.py", changed(b_py=(None, "x")))
 
 
+def test_a_name_with_a_dot_may_be_of_a_file_or_of_code() -> None:
+    moved = changed(a_py=("import os.path", "import pathlib"))
+    assert task_evidence("use pathlib instead of os.path", moved) == ""
+    assert "os.walk" in task_evidence("use something instead of os.walk", moved)
+    assert "os.py" in task_evidence("Repair os.py", changed(a_py=("os.py", "x")))
+
+
+def test_what_is_to_be_implemented_may_have_been_a_stub() -> None:
+    stub = changed(dates_py=("def parse_date(): raise NotImplementedError", "def parse_date(): return 1"))
+    for verb in ("Implement", "write", "Define"):
+        assert task_evidence(f"{verb} the function `parse_date`", stub) == ""
+    assert "parse_date" in task_evidence("Add a function `parse_date`", stub)
+    assert "parse_date" in task_evidence("Implement the function `parse_date`", changed(a_py=("x", "y")))
+
+
 def test_a_name_is_a_whole_word() -> None:
     assert "total" in task_evidence("add a function `total`", changed(a_py=("", "def totals(): ...")))
 
@@ -123,6 +147,11 @@ TEST_ONLY = changed(tests__test_util_py=("", "# old_name new_name total"))
         ("rename old_name to new_name in util.py", False),
         ("fix `old_name`, see tests/test_util.py", True),
         ("add a test `total` to tests/test_util.py", True),
+        ("Add tests for util.py", True),
+        ("util.py has no tests, write some", True),
+        ("write a few unit tests for other_name() in util.py and make them pass", True),
+        ("Fix util.py and add tests", False),
+        ("make the tests of util.py pass", False),
     ],
 )
 def test_a_test_file_is_no_evidence_where_another_file_is_named(task: str, shown: bool) -> None:

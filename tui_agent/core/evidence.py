@@ -6,6 +6,7 @@ are conservative: where a task or an answer names nothing that can be looked up,
 
 from __future__ import annotations
 
+import builtins
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,7 +44,7 @@ _RENAME = late(
     rf"\brename\s+(?:the\s+)?(?:\w+\s+)?{_NAME}\s+(?:to|into|as|->)\s+{_NAME}(?=[\s,;:!?)]|\.(?:\s|$)|$)", re.IGNORECASE
 )
 _ADD = late(
-    r"\b(?:add|create|write|implement|define|introduce)\s+(?:a|an|the)?\s*(?:new\s+)?"
+    r"\b(add|create|write|implement|define|introduce)\s+(?:a|an|the)?\s*(?:new\s+)?"
     r"(?:function|method|class|constant|variable|command|option|flag|test)\s+(called\s+|named\s+|`)?"
     r"([A-Za-z_]\w*)(\(\)|`|\s+(?:to|in|into)\s+\S+\.\w)?",
     re.IGNORECASE,
@@ -65,6 +66,30 @@ _REMOVAL = late(
     re.IGNORECASE,
 )
 """Words of a task that a file may go with."""
+_EXTENSIONS = (
+    "adoc asm astro bash bat bib c cc cfg cjs clj cmake conf cpp cs css csv cxx dart diff ejs el env erl ex exs f90 fish fs go "
+    "gradle graphql h hbs hpp hs htm html hxx ini ipynb java jinja jl js json jsonc jsx kt kts less lock log lua m md mdx mjs "
+    "mk ml mli mm nim nix org patch php pl plist pm proto ps1 py pyi pyx r rb rkt rs rst sass scala scm scss sh sol sql svelte "
+    "svg swift tcl tcss tex tf toml ts tsx txt vim vue xml yaml yml zig zsh "
+)
+"""Endings of names that are files and nothing else; `os.path` or `requests.get` may be either."""
+_ASIDE = late(
+    r"\bFile \"[^\"\n]*\", line \d+.*|\b(?:see(?:\s+also)?|cf|like|as\s+in|similar\s+to|based\s+on|according\s+to|following)\.?"
+    rf"\s+[`'\"]*(?:\./)?{_FILE}",
+    re.IGNORECASE,
+)
+"""Where a text names a file to point at it, or a traceback does: that need not change."""
+_TESTS_WANTED = late(
+    r"\b(?:add|write|create|generate|extend|improve|more|missing|no|without|lacks?|needs?)\s+(?:[\w-]+\s+){0,4}?(?:tests?|specs?)\b",
+    re.IGNORECASE,
+)
+_OTHER_WORK = late(
+    r"\b(?:fix|repair|change|refactor|rename|implement|replace|convert|move|support|handle|remove|delete"
+    r"|make(?!\s+(?:them|it|sure|tests?|the\s+tests?|all\s+tests?)\b))\b",
+    re.IGNORECASE,
+)
+_KEEPS = late(r"\balias|\bdeprecat|\bcompatib|\bkeep(?:ing)?\s+(?:the\s+)?old\b", re.IGNORECASE)
+"""Words of a rename after which the old name may stay."""
 _INSTEAD = late(
     r"\binstead\b|\brather\s+than\b|\bnever\s?mind\b|\bforget\s+(?:it|that|this|about)\b|^\W*(?:no|nope|stop|wait|undo|leave)\b"
     r"|\b(?:do\s+not|don['\u2019]t)\s+(?!forget|stop|worry)\w",
@@ -99,8 +124,11 @@ def task_evidence(task: str, changed: Mapping[str, Changed], *later: str) -> str
     """
     if not changed:
         return "every file is as it was before"
-    texts = _in_force((task, *later))
+    texts = [_ASIDE.sub(" ", text) for text in _in_force((task, *later))]
     files = [name for text in texts for name in files_in(text) if not _TEST_FILE.search(name)]
+    tests = any(_TESTS_WANTED.search(text) for text in texts) and not any(_OTHER_WORK.search(text) for text in texts)
+    if tests and any(_TEST_FILE.search(path) and change.after is not None for path, change in changed.items()):
+        return ""
     everywhere, changed = changed, {p: c for p, c in changed.items() if not (files and _TEST_FILE.search(p))}
     found = [words for text in texts if (words := _made(text, changed, everywhere)) is not None]
     names = [name for text in texts for name in _identifiers(text)]
@@ -109,7 +137,10 @@ def task_evidence(task: str, changed: Mapping[str, Changed], *later: str) -> str
     if any(_same_file(path, name) for path in changed for name in files):
         return ""
     if any(
-        _holds(side, name) for name in names for change in changed.values() for side in (change.before, change.after)
+        _holds(side, name)
+        for name in [*names, *filter(_may_be_code, files)]
+        for change in changed.values()
+        for side in (change.before, change.after)
     ):
         return ""
     return f"nothing that the task names was changed ({_list(dict.fromkeys([*files, *names]))})"
@@ -128,9 +159,12 @@ def _in_force(said: Sequence[str]) -> list[str]:
 def _made(text: str, changed: Mapping[str, Changed], everywhere: Mapping[str, Changed]) -> str | None:
     """What is missing of a rename or an addition that a text asks for, "" when nothing is; None: it asks for neither."""
     if renamed := _RENAME.search(text):
-        return _renamed(renamed[1], renamed[2].rstrip("."), changed, everywhere)
-    added = [name for before, name, behind in _ADD.findall(text) if before or behind or _SHAPED.fullmatch(name)]
-    absent = [name for name in added if not any(_appeared(name, change) for change in changed.values())]
+        stays = _KEEPS.search(text) is not None
+        return _renamed(renamed[1], renamed[2].rstrip("."), changed, {} if stays else everywhere)
+    added = {
+        name: verb for verb, before, name, behind in _ADD.findall(text) if before or behind or _SHAPED.fullmatch(name)
+    }
+    absent = [name for name, verb in added.items() if not any(_came(name, verb, change) for change in changed.values())]
     if absent:
         return f"the task asks for {_list(absent)}, and no changed file has it as a new name"
     return "" if added else None
@@ -194,11 +228,18 @@ def _is_file_name(name: str) -> bool:
     )
 
 
+def _may_be_code(name: str) -> bool:
+    return "/" not in name and f" {name.rpartition('.')[2].lower()} " not in f" {_EXTENSIONS}"
+
+
 def _identifiers(task: str) -> list[str]:
     files = set(files_in(task))
     text = _FILES.sub(" ", _URL.sub(" ", task))
     coded = [a or b for a, b in _CODED.findall(task)]
     found = [name for name in [*coded, *_SHAPED.findall(text)] if name not in files and len(name) > 2]
+    found = [
+        name for name in found if not isinstance(getattr(builtins, name, None), type)
+    ]  # what is raised or meant by it
     return list(dict.fromkeys(found))[:_MOST]
 
 
@@ -219,8 +260,10 @@ def _renamed(old: str, new: str, changed: Mapping[str, Changed], everywhere: Map
     return f"the old name {old} is still in {_list(left_in)}" if left_in else ""
 
 
-def _appeared(name: str, change: Changed) -> bool:
-    return _holds(change.after, name) and not _holds(change.before, name)
+def _came(name: str, verb: str, change: Changed) -> bool:
+    """Whether a name is there that was asked for: what is to be implemented or written may have stood there as a stub."""
+    stub = verb.lower() in {"implement", "write", "define"}
+    return _holds(change.after, name) and (stub or not _holds(change.before, name))
 
 
 def _in_any(name: str, changed: Mapping[str, Changed]) -> bool:
