@@ -613,6 +613,20 @@ async def test_another_model_for_the_key(tmp_path: Path, only: Any) -> None:
         assert [path for path, _, _ in fake.asked] == ["/v1/models"]
 
 
+async def test_a_key_that_was_tried_is_not_asked_for_as_if_nobody_was_asked(tmp_path: Path, only: Any) -> None:
+    with serving(vendor(models=(401, {"error": {"message": "no"}}))) as fake:
+        only(openai=f"{fake.url}/v1")
+        async with first_run(tmp_path, look_around, ENV) as (app, pilot, _):
+            assert "Nothing has left this machine." in text_of(app)
+            await pilot.press("y")
+            await until(lambda: "HTTP 401" in text_of(app))
+            app.begin.network.record("https://api.openai.com/v1")
+            await pilot.press("r")
+            await until(lambda: "OPENAI_API_KEY found" in text_of(app))
+            assert "Asked so far: https://api.openai.com" in text_of(app)
+            assert "Nothing has left" not in text_of(app)
+
+
 async def test_not_this_key_leads_to_everything_that_there_is(tmp_path: Path, only: Any) -> None:
     with serving(vendor()) as fake:
         only(openai=f"{fake.url}/v1")

@@ -30,7 +30,7 @@ SESSION_ONLY = "This choice counts for this session only."
 REMOTE = "You are connected by ssh: 127.0.0.1 is the remote machine."
 WHERE = "The address of its API, as the server prints it when it starts."
 KEY_ASKED = (
-    "Nothing has left this machine. {first.pull} asks the server for its models, and for one token, with this key.\n"
+    "{first.pull} asks the server for its models, and for one token, with this key.\n"
     "The key is read from the variable each time. It is never written to disk."
 )
 NO_ADDRESS = "This is no http:// or https:// address without a password: {}"
@@ -136,16 +136,19 @@ def row_text(row: Row, number: int, width: int) -> Text:
     return text
 
 
+def so_far(outside: Sequence[str]) -> str:
+    """Who beyond this machine was asked."""
+    return f"Asked so far: {', '.join(outside)}" if outside else "Nothing has left this machine."
+
+
 def welcome(found: Sequence[Found] | None, outside: Sequence[str], *, looking: bool, width: int) -> str:
     """The head of the choices: who was asked so far, and that nothing was found once it was looked for to the end."""
-    asked = "Nothing has left this machine."
-    if outside:
-        asked = f"Asked so far: {', '.join(outside)}"
-    elif found is None or (looking and not found):
+    asked = so_far(outside)
+    if not outside and (found is None or (looking and not found)):
         asked += " Looking for servers on it …"
-    elif not found and width < 64:
+    elif not outside and not found and width < 64:
         asked = "Nothing was sent. Found: no key, no local server."
-    elif not found:
+    elif not outside and not found:
         asked += " Found: no key variable, no server on 11434, 1234, 8080, 8000."
     return f"Welcome. Choose a model{' to work with' if width >= 46 else ''}.\n{asked}"
 

@@ -42,6 +42,7 @@ from tui_agent.ui.choices import (
     options,
     question,
     rows,
+    so_far,
     suggested,
     unset,
     welcome,
@@ -176,7 +177,8 @@ class FirstRun(Steps[Chosen | None]):
             return
         self._step, self._rows = "ask", []
         answers = self.hints(min(63, self.size.width)).rpartition("  Esc")[0]
-        self.fill(f"Welcome. {question(one)}\n{answers}", [], field=None, note=self._keys.say(KEY_ASKED))
+        note = f"{so_far(self._world.servers.outside())}\n{self._keys.say(KEY_ASKED)}"
+        self.fill(f"Welcome. {question(one)}\n{answers}", [], field=None, note=note)
 
     def show_choices(self, note: str = "", *, keep: bool = False) -> None:
         """Step one: what to work with."""
