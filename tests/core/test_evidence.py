@@ -351,6 +351,14 @@ def test_a_build_that_ran_shows_that_it_builds(events: list[Any], backed: bool) 
         "```\nchanged a.py\n```",
         "Nothing.",
         "",
+        "`utils.py` was added in the last commit.",
+        "Created app.py? No, it was there.",
+        "A function that wrote data.csv is export().",
+        "It looks like app.py was modified recently.",
+        "Your log says: 5 passed in 0.3s",
+        "10 passed, 2 failed in the text that you pasted.",
+        "The git log says 'Added parser.py'",
+        "The test suite passes arguments on to its runner.",
     ],
 )
 def test_no_claim_is_seen_where_none_is_made(text: str) -> None:
@@ -386,6 +394,13 @@ def test_every_file_of_a_list_is_looked_up() -> None:
     assert claim.endswith("nothing changed a.py, c.py")
     (claim,) = unbacked_claims("a.py, b.py and c.py were updated.", [wrote("a.py"), wrote("c.py")])
     assert claim.endswith("nothing changed that file")
+
+
+@pytest.mark.parametrize(
+    "text", ["You asked, and I wrote data.csv", "The log says 5 passed", "See that I have changed a.py."]
+)
+def test_what_the_answer_itself_says_was_done_is_a_claim(text: str) -> None:
+    assert len(unbacked_claims(text, [])) == 1
 
 
 @given(st.text())

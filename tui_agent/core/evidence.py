@@ -296,7 +296,7 @@ _NEGATED = late(
     re.IGNORECASE,
 )
 _RUNNER = r"(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|ctest|(?:tests?|test suite|checks?|suite|build)\b)"
-_NOT_ALONG = r"\b(?!\s+(?:an?|the|it|them|its|their|through|to|into|by|on|over|via|along|around|as)\b)"
+_NOT_ALONG = r"\b(?!\s+(?:an?|the|it|them|its|their|through|to|into|by|on|over|via|along|around|as|arguments?|args|options?|flags?|values?)\b)"
 _PASS = late(
     rf"\b(?:{_RUNNER}|everything|all of (?:it|them))[`'\"*)]*(?:\s+(?:now|all|still|also|is|are|has|have|both|suite))*"
     rf"\s+(?:pass|passes|passed|passing|succeeds?|succeeded|green){_NOT_ALONG}"
@@ -317,13 +317,21 @@ _THING = r"(?!no\b|nothing\b)(?:(?!\.\w)[^,;:]){1,60}?"
 _CHANGE = late(
     rf"\b(?:{_DONE_TO}|wrote|rewrote)\s+(?:the\s+)?(?:files?\s+)?({_LIST})"
     rf"|(?<![\w/.@+`'\"*-])({_LIST})\s+(?:was|were|has\s+been|have\s+been|is\s+now|are\s+now)\s+(?:(?:now|also|successfully)\s+)?{_DONE_TO}\b"
-    r"(?!\s+(?:by|when|if|before|in\s+\d|last|at|ago)\b)"
+    r"(?!\s+(?:by|when|if|before|in\s+\d|last|at|ago|recently|earlier|in\s+(?:the\s+|an?\s+)?(?:last|latest|previous|earlier|commit|version))\b)"
     rf"|{_FIRST}(?:{_DONE_TO}|implemented|renamed|replaced)\s+{_THING}\sin\s+(?:the\s+)?(?:files?\s+)?({_LIST})"
     rf"|{_FIRST}(?:added|wrote|written|saved)\s+{_THING}\sto\s+(?:the\s+)?(?:files?\s+)?({_LIST})"
     rf"|\b(?:renamed|moved)\s+(?:the\s+)?(?:files?\s+)?{_QUOTED_FILE}\s+(?:to|as|into|->|→)\s+({_QUOTED_FILE})"
     rf"|(?<![\w/.@+`'\"*-]){_QUOTED_FILE}\s+(?:was|has\s+been|is\s+now)\s+(?:renamed|moved)\s+(?:to|as|into)\s+({_QUOTED_FILE})",
     re.IGNORECASE,
 )
+_OTHERS = late(
+    r"\b(?:that|which|who|whoever|you|they|someone|somebody|(?:function|method|script|program|user|author|commit)s?)"
+    r"(?:\s+(?:had|has|have|also|already|then|once))*\s*$",
+    re.IGNORECASE,
+)
+"""Before a verb: somebody else did it."""
+_QUOTED = late(r"\b(?:your|git)\s+(?:\w+\s+)?log\b|\bthat\s+you\s+(?:sent|posted|pasted|gave)\b", re.IGNORECASE)
+"""A sentence about what is not from here."""
 _WHAT = (
     r"(?:it|them|this|that|everything|all|(?:the|my|your|these|those|both|all)\s+(?:\w+\s+)?"
     r"(?:changes?|fix|fixes|commits?|branch|work|edits?|files?))"
@@ -371,7 +379,10 @@ def unbacked_claims(text: str, events: Iterable[ev.Event | ev.Unknown]) -> list[
     events = tuple(events)
     changed, tested, built = _shown(events)
     claims: list[str] = []
-    for sentence in _SENTENCE.findall(said):
+    for found in _SENTENCE.finditer(said):
+        sentence = found[0]
+        if said[found.end() : found.end() + 1] == "?" or _QUOTED.search(sentence):
+            continue
         claim = _PASS.search(sentence)
         backed = claim is not None and (tested or (built and "build" in claim[0].lower()))
         if claim and not backed and not _NEGATED.search(sentence[: claim.end()]):
@@ -382,7 +393,8 @@ def unbacked_claims(text: str, events: Iterable[ev.Event | ev.Unknown]) -> list[
             if match[3]:  # "fixed the failure in test_a.py": the failure is there, what was wrong need not be
                 named = [name for name in named if not _TEST_FILE.search(name)]
             files = [name for name in named if not any(_same_file(p, name) for p in changed)]
-            if files and not _NEGATED.search(sentence[: match.start()]):
+            before = sentence[: match.start()]
+            if files and not _NEGATED.search(before) and not _OTHERS.search(before):
                 that = "that file" if len(files) == 1 else _list(files)
                 claims.append(f'the answer says "{_short(match[0])}", but nothing changed {that}')
     return list(dict.fromkeys(claims))[:_MOST]
