@@ -4,6 +4,8 @@ import pytest
 from textual import screen as screens
 from textual._compositor import Compositor
 from textual.app import App, ComposeResult
+from textual.geometry import Region
+from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from tui_agent.ui.painting import Painting, patch_painting
@@ -12,6 +14,7 @@ from tui_agent.ui.painting import Painting, patch_painting
 @pytest.fixture(autouse=True)
 def patched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(screens, "Compositor", Compositor)
+    monkeypatch.setattr(Screen, "_compositor_refresh", Screen._compositor_refresh)
     patch_painting()
 
 
@@ -62,3 +65,26 @@ async def test_asking_again_paints_nothing_more() -> None:
         screen._compositor._dirty_regions.clear()
         assert len(screen._compositor.full_map) == 4
         assert screen._compositor._dirty_regions == set()
+
+
+async def test_below_another_screen_what_changed_is_painted_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    painted: list[set[Region]] = []
+    theirs = Painting.render_update
+
+    def render_update(self: Painting, *args: object, **more: object) -> object:
+        painted.append(set(self._dirty_regions))
+        return theirs(self, *args, **more)
+
+    monkeypatch.setattr(Painting, "render_update", render_update)
+    app = Rows()
+    async with app.run_test(size=(20, 10)) as pilot:
+        rows = [app.query_one(name) for name in ("#middle", "#bottom", "#middle", "#top")]
+        await app.push_screen(ModalScreen())
+        await pilot.pause()
+        rows[0].refresh()  # the first time the new screen is painted with it
+        await pilot.pause()
+        for row in rows:
+            painted.clear()
+            row.refresh()
+            await pilot.pause()
+            assert painted == [{row.region}]

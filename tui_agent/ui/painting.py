@@ -2,15 +2,20 @@
 
 Textual 8.2.8 makes its map of the screen anew when somebody asks, between a scroll and a layout that is due, for the place
 of a widget that is not shown. The layout then finds everything where the map has it already, and what has moved is never painted.
+
+And of a screen that lies below another it paints each time what it had painted there before, soon the whole screen, and
+leaves out what really changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from textual import screen
 from textual._compositor import Compositor, CompositorMap
 from textual.geometry import Region
+from textual.screen import Screen
 
 
 def moved(old: CompositorMap, new: CompositorMap) -> Iterator[Region]:
@@ -35,6 +40,21 @@ class Painting(Compositor):
         return new
 
 
+_shown_on_top = Screen._compositor_refresh  # noqa: SLF001 - what is wrong with it is mended here
+
+
+def _refresh(below: Screen[Any]) -> None:
+    """Paint what changed; of a screen below another that and nothing more, by the one on top."""
+    app, dirty = below.app, below._compositor._dirty_regions  # noqa: SLF001
+    if below is app.screen or app.is_inline:
+        _shown_on_top(below)
+    elif below in app._background_screens and dirty:  # noqa: SLF001
+        app.screen.refresh(*dirty)
+        dirty.clear()
+        below._dirty_widgets.clear()  # noqa: SLF001
+
+
 def patch_painting() -> None:
-    """Let every screen have such a compositor; Textual offers no other way."""
+    """Let every screen have such a compositor, and be painted so; Textual offers no other way."""
     setattr(screen, "Compositor", Painting)  # noqa: B010 - it is not exported
+    setattr(Screen, "_compositor_refresh", _refresh)  # noqa: B010
