@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
+import tempfile
+import traceback
 from pathlib import Path
 
 import pytest
@@ -118,6 +121,47 @@ def test_what_is_mounted_counts_as_safe_only_while_it_has_one_name(name: str, wo
 
 
 # ------------------------------------------------------------------ what cannot be put back
+
+
+LOCKED = [(".",), (".git",), (".git/hooks",), ("deep",), (".git", "deep/low", "deep"), ("deep/low/.git",)]
+
+
+@pytest.mark.parametrize("folders", LOCKED, ids=",".join)
+def test_a_folder_that_a_command_locks_is_opened_for_that(folders: tuple[str, ...]) -> None:
+    """As somebody who is not root: rights do not hold root."""
+    base = Path(tempfile.mkdtemp(prefix="open-"))
+    base.chmod(0o777)
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setresgid(65534, 65534, 65534)
+                os.setresuid(65534, 65534, 65534)
+            locked_and_restored(base / "work", folders)
+            os._exit(0)
+        except BaseException:  # noqa: BLE001 - the parent sees the exit code
+            traceback.print_exc()
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    shutil.rmtree(base)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def locked_and_restored(root: Path, folders: tuple[str, ...]) -> None:
+    marks = (root / ".git", root / "deep/low/.git")
+    for mark in marks:
+        (mark / "hooks").mkdir(parents=True)
+        (mark / "config").write_text("old")
+    before = remember(root)
+    for mark in marks:
+        (mark / "config").write_text("evil")
+        (mark / "hooks/pre-commit").write_text("evil")
+    for folder in folders:
+        (root / folder).chmod(0)
+    found = restore(root, before)
+    assert (found.faults, found.lost) == ((), ())
+    assert [(mark / "config").read_text() for mark in marks] == ["old", "old"]
+    assert not [path for mark in marks for path in (mark / "hooks").iterdir()]
 
 
 def no_room(path: Path, data: bytes) -> int:

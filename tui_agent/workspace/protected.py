@@ -149,6 +149,26 @@ def restore(workspace: Path, before: Remembered, *, mounted: bool = False) -> Re
 
     `mounted`: what `mountable` gave could not be changed by the command, so what became of it is the person's own doing.
     """
+    found = _restored(workspace, before, mounted=mounted)
+    if not any(isinstance(fault, PermissionError) for fault in found.faults) or not _opened(before):
+        return found
+    again = _restored(workspace, before, mounted=mounted)
+    return replace(again, changed=dict(sorted({**found.changed, **again.changed}.items())))
+
+
+def _opened(before: Remembered) -> bool:
+    """Let the person into their own folders again, above what is protected, where a command took that away; whether any."""
+    done = False
+    for mark in sorted({path for each in before.repositories for path in (each, *each.parents)}):
+        with contextlib.suppress(OSError):
+            info = mark.lstat() if mark.is_relative_to(before.workspace) else None
+            if info and stat.S_ISDIR(info.st_mode) and info.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+                mark.chmod(stat.S_IMODE(info.st_mode) | stat.S_IRWXU)
+                done = True
+    return done
+
+
+def _restored(workspace: Path, before: Remembered, *, mounted: bool) -> Restored:
     own = {workspace / OWN, *(workspace / ".git" / name for name in IN_GIT)}
     reached = {each for path, old in before.entries.items() if old.linked for each in (path, *path.parents)}
     safe = {

@@ -73,11 +73,10 @@ def folders(workspace: Path, *, everywhere: bool = False) -> Iterator[tuple[Path
                 holds = frozenset(entry.name for entry in entries)
                 yield folder, holds
                 for entry in entries:
-                    path = folder / entry.name
                     if entry.is_symlink():
-                        todo += _passed_by(path, workspace, root)
+                        todo += _passed_by(entry.path, workspace, root)
                     elif entry.is_dir(follow_symlinks=False) and (everywhere or entry.name != ".git"):
-                        (caches if names.cache((entry.name,)) else todo).append(path)
+                        (caches if names.cache((entry.name,)) else todo).append(folder / entry.name)
                 if ".git" in holds or holds >= BARE:
                     links, others = _entered(folder, ".git" in holds, workspace)
                     todo += links
@@ -97,12 +96,24 @@ def _entered(folder: Path, mark: bool, workspace: Path) -> tuple[list[Path], boo
     return [path for link in links if is_in(path := folder / link, workspace)], True  # an index names what it likes
 
 
-def _passed_by(link: Path, workspace: Path, root: Path) -> list[Path]:
+def _passed_by(link: str, workspace: Path, root: Path) -> list[Path]:
     """The folder that is not looked through by itself into which a link leads, in the workspace, really `root`."""
+    try:
+        told = os.readlink(link)  # noqa: PTH115 - there may be very many
+    except OSError:
+        return []
+    # one that leads on inside by ordinary folders and links leads where these do, and they are looked at themselves
+    lexical = os.path.normpath(f"{os.path.dirname(link)}/{told}") if told[:1] != "/" else os.path.normpath(told)  # noqa: PTH120
+    if not any(map(_skipped, told.split("/"))) and lexical.startswith(f"{workspace}/"):
+        return []
     real = Path(os.path.realpath(link))
     parts = real.relative_to(root).parts if real.is_relative_to(root) else ()
-    at = next((at for at, part in enumerate(parts) if part == ".git" or names.cache((part,))), None)
+    at = next((at for at, part in enumerate(parts) if _skipped(part)), None)
     return [] if at is None or not is_folder(real) else [workspace.joinpath(*parts[: at + 1])]
+
+
+def _skipped(name: str) -> bool:
+    return name == ".git" or names.cache((name,))
 
 
 def is_in(path: Path, workspace: Path) -> bool:
