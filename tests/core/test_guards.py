@@ -49,6 +49,15 @@ def test_no_key_ever_goes_a_third_time_within_the_newest_five(keys: list[Key]) -
             assert verdicts[i] == "stop"
 
 
+def test_the_window_and_the_warning_can_be_off() -> None:
+    a, b = ("a", 0), ("b", 0)
+    assert repeat_verdict((a, b, a, b), a, newest=1) == "go"
+    assert repeat_verdict((b, a, a), a, newest=1) == "stop"
+    assert repeat_verdict((b, a), a, newest=1) == "warn"
+    assert repeat_verdict((b, a), a, newest=1, warn=False) == "go"
+    assert repeat_verdict((a, b, a), b, limit=4, newest=1) == "go"
+
+
 def test_what_may_be_called_done() -> None:
     assert verdict_on_done("make check", "none", edited=False, rounds_left=3)[0] is StopReason.COMPLETED
     assert verdict_on_done(None, "none", edited=True, rounds_left=3)[0] is StopReason.UNVERIFIED
