@@ -37,6 +37,7 @@ UTIL = changed(src__util_py=("def old_name(): ...", "def new_name(): ..."))
         "Make it work like other.py does, see also lib/third.py",
         'It says: File "/home/x/app.py", line 3, in main: KeyError. Repair that.',
         "It raises ValueError, and should not",
+        "Why does app.py call `other_name` twice? Repair that",
         "",
     ],
 )
@@ -58,6 +59,8 @@ def test_a_task_that_names_nothing_to_change_needs_no_evidence(task: str) -> Non
         ("rename old_name() to new_name() everywhere", True),
         ("Why is `old_name` so slow? Make it faster", True),
         ("Make `other_name` faster", False),
+        ("Can you repair app.py?", False),
+        ("What I want: repair app.py. Can you?", False),
         ("Add a function new_name to util.py", True),
         ("Add a function `total` to util.py", False),
         ("add a function that doubles a number to util.py", True),

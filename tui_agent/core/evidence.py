@@ -74,11 +74,11 @@ _EXTENSIONS = (
 )
 """Endings of names that are files and nothing else; `os.path` or `requests.get` may be either."""
 _ASIDE = late(
-    r"\bFile \"[^\"\n]*\", line \d+.*|\b(?:see(?:\s+also)?|cf|like|as\s+in|similar\s+to|based\s+on|according\s+to|following)\.?"
+    r"\b(?:why|where|when|what)\b(?:[^.!?\n]|\.(?=\w)){0,200}\?|\bFile \"[^\"\n]*\", line \d+.*|\b(?:see(?:\s+also)?|cf|like|as\s+in|similar\s+to|based\s+on|according\s+to|following)\.?"
     rf"\s+[`'\"]*(?:\./)?{_FILE}",
     re.IGNORECASE,
 )
-"""Where a text names a file to point at it, or a traceback does: that need not change."""
+"""Where a text names something to point at it or to ask about it, or a traceback does: that need not change."""
 _TESTS_WANTED = late(
     r"\b(?:add|write|create|generate|extend|improve|more|missing|no|without|lacks?|needs?)\s+(?:[\w-]+\s+){0,4}?(?:tests?|specs?)\b",
     re.IGNORECASE,
