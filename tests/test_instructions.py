@@ -87,9 +87,9 @@ def test_the_persons_own_come_first_and_need_no_trust(tmp_path: Path) -> None:
     assert user_paths({"HOME": str(tmp_path)}).home == tmp_path
 
 
-@given(st.lists(st.text(min_size=1, max_size=400), max_size=6), st.integers(0, 1500))
-def test_the_budget_holds_and_the_nearest_has_the_first_claim(texts: list[str], budget: int) -> None:
-    found = tuple(words(f"f{n}.md", text) for n, text in enumerate(texts))
+@given(st.lists(st.integers(1, 400), max_size=6), st.integers(0, 1500))
+def test_the_budget_holds_and_the_nearest_has_the_first_claim(sizes: list[int], budget: int) -> None:
+    found = tuple(words(f"f{n}.md", "abcdef"[n] * size) for n, size in enumerate(sizes))
     text, cut = Guidance(found).instructions(budget)
     shown = [w for w in found if f'from="{w.path}"' in text]
     whole = [w for w in shown if f">\n{w.text}\n</" in text]

@@ -11,9 +11,10 @@ from tests.cli.conftest import Shell
 from tests.cli.server import Stall, Text, call, serving
 from tests.cli.test_exit_codes import check
 from tests.cli.test_questions import seated
+from tests.sessions.story import made, turn
 from tests.waiting import PATIENCE
 from tui_agent.core import events as ev
-from tui_agent.core import log
+from tui_agent.core import fold, log
 
 EDIT = call("write_file", path="a.txt", content="one\ntwo\n")
 TASK = b"task > "
@@ -95,6 +96,18 @@ def test_commands_and_the_end_of_input(shell: Shell) -> None:
             assert seat.end() in {0, 3}
     assert not (shell.work / "a.txt").exists()
     assert b"apply?" not in seat.seen
+
+
+def test_the_mode_that_was_entered_here_stays(shell: Shell) -> None:
+    shell.use("http://127.0.0.1:9/v1")
+    made(shell.data / "sessions", *turn("one"), ev.ModeChosen("edits"), cwd=str(shell.work))
+    with seated(shell, "--accessible", "--continue", out=False) as seat:
+        seat.until(TASK)
+        seat.type(b"/mode read\n")
+        seat.until(TASK, 2)
+        seat.type(b"/quit\n")
+        assert seat.end() == 0
+    assert fold.mode(log.load(shell.sessions()[0]).events) == "read"
 
 
 def test_a_plan_is_approved_and_what_failed_the_check_is_taken_back(shell: Shell) -> None:

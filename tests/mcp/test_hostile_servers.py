@@ -104,6 +104,15 @@ async def test_one_that_died_is_started_again_when_needed_but_not_for_ever(tmp_p
         assert one(servers).state == "ready"
 
 
+async def test_deaths_of_long_ago_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_agent.mcp.servers.MEMORY", 0.0)
+    async with running(tmp_path, hostile(tmp_path, "dies")) as servers:
+        effect = request(servers, "h/go", text="x")
+        for _ in range(MOST_DEATHS + 1):
+            assert (await servers.call(effect)).note == "the server ended"
+        assert one(servers).state == "waiting"
+
+
 async def test_one_that_ends_as_soon_as_it_is_there_is_started_again_for_a_call(tmp_path: Path) -> None:
     async with running(tmp_path, hostile(tmp_path, "short", str(tmp_path / "note"))) as servers:
         await until(lambda: one(servers).state == "waiting")

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -282,6 +283,8 @@ def test_one_that_cannot_be_read_is_as_old_as_it_is(kept: Path) -> None:
     os.utime(without, (1, 1))
     (kept / ".index.json").unlink()
     assert [one.id for one in prunable(listed(kept), kept, time.time() - 60)] == [without.name]
+    nobody_knows = replace(listed(kept)[0], changed=0.0)
+    assert prunable([nobody_knows], kept, time.time() - 60) == []
 
 
 def test_while_it_is_removed_it_is_held_and_nobody_gets_a_session_without_a_folder(

@@ -194,6 +194,11 @@ async def test_a_key_that_a_file_holds_is_in_no_copy_of_the_session(tmp_path: Pa
         await pilot.press("enter")
         await until(lambda: app.session.id != first and app.session.log.path.exists())
         assert "I saw it." in app.session.log.path.read_text()
+        (root / "m.json").write_text(json.dumps([{"role": "user", "content": f"it is {CANARY}"}]))
+        second = app.session.id
+        app.main.composer.load("/load m.json")
+        await pilot.press("enter")
+        await until(lambda: app.session.id not in {first, second} and "it is" in app.session.log.path.read_text())
     assert holding(paths.data) == []
 
 
