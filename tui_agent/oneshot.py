@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tui_agent import routing, stream
+from tui_agent import routing, stream, window
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.codec import to_json
@@ -138,6 +138,8 @@ async def run_once(session: Session, task: str, style: Style = PLAIN, told: Call
         say(in_lines(closing_line(session.id, events, code, time.monotonic() - started), "    "))
     for line in what_is_left(session, events):
         say(f"tui-agent: {line}")
+    if answer(events) and not style.quiet and (trap := await window.found(session)) is not None:
+        say(f"tui-agent: {trap.cause} Set {trap.good}.")
     return code
 
 

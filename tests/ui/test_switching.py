@@ -36,7 +36,7 @@ from tui_agent.session import Terms
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.palette import Palette
 from tui_agent.ui.switching import Today, fits, hint, note
-from tui_agent.ui.trap import compatible_trap, window_trap, with_window
+from tui_agent.window import compatible_trap, window_trap, with_window
 
 CLOUD = Profile(
     "cloud", "anthropic", "anthropic", "https://api.anthropic.com", "claude", pricing=Pricing(3.0, 0.3, 15.0)
@@ -307,7 +307,7 @@ async def test_the_compatible_interface_is_left_by_the_key_before_anything_is_se
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(ollama_fake(32_768)) as fake:
-        monkeypatch.setattr("tui_agent.ui.trap._OLLAMA_PORT", fake.port)
+        monkeypatch.setattr("tui_agent.window._OLLAMA_PORT", fake.port)
         used = Profile("ollama", endpoint=f"{fake.url}/v1", model="qwen", local=True)
         async with running(tmp_path, scripted([]), {}, used) as (app, pilot):
             await until(lambda: "cannot set the window" in text_of(app))

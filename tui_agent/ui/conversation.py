@@ -23,7 +23,7 @@ from tui_agent.own_command import MARK, own_command
 from tui_agent.session import Session
 from tui_agent.ui.failures import CARD, MENDING, TRAP, next_try
 from tui_agent.ui.flow import Flow
-from tui_agent.ui.trap import Trap
+from tui_agent.window import Trap
 from tui_agent.workspace.images import named
 
 COMPACT = "/compact"

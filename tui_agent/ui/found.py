@@ -18,6 +18,7 @@ from tui_agent.core.profile import ModelInfo, Tried
 from tui_agent.core.types import AgentError
 from tui_agent.providers import described, list_models, load, pull, verify
 from tui_agent.providers.network import Network, Refused, Stranger, Unanswered
+from tui_agent.window import GOOD_WINDOW
 
 LOOK_SECONDS: Final = 0.3
 """How long a server on this machine may take to say that it is there."""
@@ -25,8 +26,6 @@ AGAIN_SECONDS: Final = 2.0
 """The same when the person asked to look again."""
 FITS: Final = 0.7
 """The part of the memory that a model may take."""
-GOOD_WINDOW: Final = 32_768
-"""Tokens that are asked for where the window must be asked for: enough to work, and it fits into common machines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from tui_agent.providers.history import made_here
 from tui_agent.session import asked_window
 from tui_agent.ui.choices import DEMO
 from tui_agent.ui.completion import Choice
-from tui_agent.ui.found import GOOD_WINDOW
 from tui_agent.ui.numbers import money, per_million, size, thousands
 from tui_agent.ui.palette import Palette, PaletteItem
-from tui_agent.ui.trap import Traps, with_window
+from tui_agent.ui.trap import Traps
+from tui_agent.window import GOOD_WINDOW, with_window
 
 if TYPE_CHECKING:
     from tui_agent.ui.app import AgentApp

@@ -1,83 +1,23 @@
 """The context trap: a model that runs in a smaller window than it should, where older text is cut without a word.
 
-What is wrong and how that is mended are pure functions; `Traps` tells it once, as a card with two keys.
+What is wrong is found by `window.py`; here it is told once, as a card with two keys.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui_agent.core.address import parts_of
 from tui_agent.core.profile import ModelInfo, Profile
 from tui_agent.core.types import AgentError
 from tui_agent.providers import unload, verify
-from tui_agent.session import asked_window
 from tui_agent.ui.failures import SMALLER
-from tui_agent.ui.found import GOOD_WINDOW
 from tui_agent.ui.numbers import seconds
+from tui_agent.window import Trap, compatible_trap, window_trap
 
 if TYPE_CHECKING:
     from tui_agent.ui.app import AgentApp
     from tui_agent.ui.main import Handler
-
-_OLLAMA_PORT = 11434
-
-
-@dataclass(frozen=True, slots=True)
-class Trap:
-    """What is wrong, in words, and the window to ask for; `anew`: that was asked for, and the model must be loaded anew."""
-
-    words: str
-    window: int
-    anew: bool = False
-
-
-def compatible_trap(profile: Profile) -> Trap | None:
-    """Ollama's other interface: the size of the window cannot be set there."""
-    parts = parts_of(profile.endpoint)
-    if profile.wire != "openai-chat" or parts is None or parts.port != _OLLAMA_PORT:
-        return None
-    return Trap(
-        f"This is Ollama's compatible interface: it cannot set the window, and long text is cut silently.\n"
-        f"/window {GOOD_WINDOW} goes on by its own interface in this session. For good: "
-        f'type = "ollama" and an endpoint without /v1 in [profiles.{profile.name}].',
-        GOOD_WINDOW,
-    )
-
-
-def window_trap(info: ModelInfo, profile: Profile) -> Trap | None:
-    """A model that runs in a smaller window than was asked for, or than it could."""
-    loaded, asked, where = info.window, asked_window(profile), f"[profiles.{profile.name}.generation]"
-    if profile.wire != "ollama-native" or loaded is None:
-        return None
-    if asked is not None and loaded < asked:
-        words = (
-            f"{profile.model} is loaded with {loaded:,} tokens; the profile asks for {asked:,}. Older text would be cut "
-            f"silently.\nFree memory and load it anew: ollama stop {profile.model}, then /retry. Or go on with what there is: "
-            f"/window {loaded}, and for good num_ctx = {loaded} in {where}."
-        )
-        return Trap(words, asked, anew=True)
-    good = min(info.most or GOOD_WINDOW, GOOD_WINDOW)
-    if asked is None and loaded < good:
-        words = (
-            f"{profile.model} is loaded with {loaded:,} tokens; it could take {info.most or good:,}. Older text would be cut "
-            f"silently.\n/window {good} asks for more in this session. For good: num_ctx = {good} in {where}."
-        )
-        return Trap(words, good)
-    return None
-
-
-def with_window(profile: Profile, tokens: int) -> Profile | None:
-    """The profile with this window asked for, by Ollama's own interface; None where a window cannot be asked for."""
-    generation = {**profile.generation, "num_ctx": tokens}
-    if profile.wire == "ollama-native":
-        return replace(profile, generation=generation)
-    if compatible_trap(profile) is None:
-        return None
-    endpoint = (profile.endpoint or "").rstrip("/").removesuffix("/v1")
-    return replace(profile, type="ollama", wire="ollama-native", endpoint=endpoint, generation=generation)
 
 
 class Traps:
