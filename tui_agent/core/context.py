@@ -11,7 +11,7 @@ IMAGE_SIZE = 6000
 """Characters that one picture counts as: vendors take about 1,500 tokens for it."""
 CHARACTERS_PER_TOKEN = 4
 """For estimates, which are always marked as such."""
-UNPRICED = "there is a limit on the cost, and no prices of this model: set input and output in its profile's pricing"
+UNPRICED = "there is a limit on the cost, and no prices of this model: set input and output in its profile's pricing, or local = true there"
 
 
 def size_of(message: Message) -> int:
