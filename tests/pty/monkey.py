@@ -259,9 +259,11 @@ class Monkey:
         self.wake(t)
 
     def rest(self, t: Terminal) -> None:
-        """Wait until it has read all keys and sleeps, or has ended."""
+        """Wait until it has read all keys and sleeps, or has ended; not for long, for an answer may drip for ever."""
         self.wake(t)
-        t.until(lambda: t.process.poll() is not None or t._sleeps(), "never at rest")
+        end = time.monotonic() + 3
+        while t.process.poll() is None and not t._sleeps() and time.monotonic() < end:
+            t.pump(0.02)
 
     def answer(self, t: Terminal) -> bytes:
         """Say yes to what may be asked, when it may listen."""
