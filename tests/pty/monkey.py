@@ -355,7 +355,8 @@ class Monkey:
             assert t.left_on() == set()
             assert termios.tcgetattr(t.slave) == t.before
             if not self.slow:
-                for typed in (JOINED, JOINED[1:], JOINED[:2]):  # in a draft it stands as it was typed; what lies over it may cut it
+                # in a draft it stands as it was typed; what lies over it may cut it
+                for typed in (JOINED, JOINED[1:], JOINED[:2]):
                     t.raw = t.raw.replace(typed.encode(), b"")
                 assert_clean(t)
         end = time.monotonic() + PATIENCE
