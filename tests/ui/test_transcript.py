@@ -284,6 +284,17 @@ async def test_a_selection_is_the_text_and_not_its_layout(width: int) -> None:
         assert pilot.app.clipboard == f"{text}\n\n{code}"
 
 
+@pytest.mark.parametrize("begin", [(2, 10), (0, 0), (70, 15)])
+async def test_where_no_text_is_none_is_selected(begin: tuple[int, int]) -> None:
+    async with Host([AssistantSaid(AssistantMessage("abc"))]).run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        view = pilot.app.query_one(Transcript)
+        assert (await drag(pilot, view, begin, (40, 20)) or "").strip() == ("abc" if begin == (0, 0) else "")
+        view.restart()
+        await settled(pilot)
+        assert not pilot.app.screen.get_selected_text(), "what was selected is gone"
+
+
 async def test_a_selection_with_wide_characters() -> None:
     async with Host([AssistantSaid(AssistantMessage("中文字符 abc"))]).run_test(size=(80, 24)) as pilot:
         await settled(pilot)

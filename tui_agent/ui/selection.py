@@ -15,6 +15,8 @@ def copied(lines: Sequence[Line], low: int = 0, high: int | None = None, *, goes
     there from its beginning to its end is given as it was written (Markdown), a part of one as it is shown.
     `goes_on`: the last line of the text goes on below the rows.
     """
+    if not lines:  # what was selected is not there any more: other text, or another width
+        return ""
     starts = [number for number, line in enumerate(lines) if number == 0 or line.joint is None]
     out = []
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
