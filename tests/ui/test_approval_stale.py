@@ -364,6 +364,8 @@ async def test_m_without_a_cursor_is_about_the_first_change_in_sight():
 async def test_m_is_text_where_there_are_no_lines(effect):
     async with dialog(request(effect)) as d:
         assert "m note" not in d.text
+        assert "+0" not in d.text
+        assert "hunk" not in d.text
         await d.key("m")
         assert d.fed == ["m"]
 

@@ -34,6 +34,19 @@ def test_one_bell_a_call_and_the_title_comes_back_once():
     assert sent[-1] == "\x1b[22;2t\x1b]2;… work\a"
 
 
+def test_who_goes_away_from_a_question_reads_it_in_the_title_and_hears_nothing():
+    sent, here = [], [True]
+    attention = Attention(sent.append, lambda: here[0])
+    attention.stand("[!] work")
+    attention.ask("[!] work - run pytest")
+    for here[0] in (False, True, False):
+        attention.looked_at(here[0])
+    attention.answered()
+    attention.looked_at(False)
+    asked, stands = "\x1b]2;[!] work - run pytest\a", "\x1b]2;[!] work\a"
+    assert sent == [f"\x1b[22;2t{stands}", asked, stands, asked, stands]
+
+
 def test_without_titles_it_only_rings():
     sent = []
     attention = Attention(sent.append, lambda: False, lambda: False)

@@ -163,8 +163,8 @@ def summary_lines(asked: Subject, view: WrapView, where: str, width: int, whole:
     if isinstance(view, DiffView):
         more = "" if view.complete else "…"
         counts = (f"+{view.added:,}{more}", "$text-success"), " ", (f"-{view.removed:,}{more}", "$text-error")
-        parts.append(Content.assemble(*counts))
-        if view.hunks:
+        parts.append(Content.assemble(*counts) if not view.binary else Content(""))
+        if view.has_lines:
             parts.append(Content.styled(f"hunk {view.hunk}/{len(view.hunks)}{more}", _DIM))
         parts.append(Content.styled(view.ending, _DIM))
         if view.chosen is not None:

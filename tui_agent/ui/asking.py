@@ -54,7 +54,7 @@ class Asking:
         first, self.first = self.first, False
         self._mark(True)
         self._since = self.clock()
-        main.attention.call(f"[!] {main.header.folder} - {plain(batch[0].summary, 'action')}" if batch else "")
+        main.attention.ask(f"[!] {main.header.folder} - {plain(batch[0].summary, 'action')}" if batch else "")
         try:
             return await ask_on_screen(
                 main.app,

@@ -25,6 +25,7 @@ class Attention:
     titled: Callable[[], bool] = lambda: True
     _stands: str = ""
     _called: str = ""
+    _asked: str = ""
     _shown: str = ""
 
     def stand(self, words: str) -> None:
@@ -39,14 +40,19 @@ class Attention:
             self._called = words
             self._show()
 
+    def ask(self, words: str) -> None:
+        """Call for an answer; who goes away without giving it reads in the title what it is about."""
+        self._asked = words
+        self.call(words)
+
     def looked_at(self, here: bool) -> None:
-        """The terminal got or lost the focus."""
-        if here:
-            self.answered()
+        """The terminal got or lost the focus: the title says how it stands to who is here."""
+        self._called = "" if here else self._asked
+        self._show()
 
     def answered(self) -> None:
-        """The person is here: the title says how it stands."""
-        self._called = ""
+        """There is nothing to answer any more."""
+        self._called = self._asked = ""
         self._show()
 
     def leave(self) -> None:

@@ -77,6 +77,11 @@ class DiffView(CursorView):
         self.redraw()
 
     @property
+    def has_lines(self) -> bool:
+        """Whether there is a line in any hunk found so far: not in a binary file, nor where an empty one comes or goes."""
+        return any(map(len, self.hunks))
+
+    @property
     def wraps(self) -> bool:
         """As the person wants it."""
         return self.looks.wraps
@@ -136,7 +141,7 @@ class DiffView(CursorView):
         if self.binary:
             sizes = " → ".join("no file" if text is None else f"{len(text):,} bytes" for text in (self.base, self.new))
             self._note(f"binary file, {sizes}")
-        elif not any(map(len, self.hunks)):
+        elif not self.has_lines:
             empty = self.base != self.new
             self._note("the file is empty" if empty else "no difference")
         if last is not None:
@@ -198,7 +203,7 @@ class DiffView(CursorView):
 
     def jump(self, step: int) -> None:
         """Put the cursor on the next (1) or previous (-1) hunk."""
-        if any(map(len, self.hunks)):
+        if self.has_lines:
             self.go_to(self.hunk + step)
 
     def go_to(self, number: int) -> None:
@@ -217,7 +222,7 @@ class DiffView(CursorView):
     def folds(self) -> frozenset[int]:
         """Where there are unchanged lines next to the present hunk, as in `unfolded`."""
         at, every = self.hunk, (None, *self.hunks, None)
-        if self.binary or not at or not any(map(len, self.hunks)):
+        if self.binary or not at or not self.has_lines:
             return frozenset()
         return frozenset(n for n in (at - 1, at) if len(between(every[n], every[n + 1])))
 

@@ -155,11 +155,11 @@ def position(entry: Entry | None, at: int, sums: Sums, view: DiffView | None, wi
     counts = ""
     if view is not None:
         counts = "" if narrow or view.binary else f"   +{view.added:,} -{view.removed:,}"
-        place += f"  {'h' if narrow else 'hunk'} {view.hunk}/{len(view.hunks)}" if view.hunks else ""
+        place += f"  {'h' if narrow else 'hunk'} {view.hunk}/{len(view.hunks)}" if view.has_lines else ""
         place += f"   {view.ending}" if view.ending else ""
         if view.left_out:
             place += f"   {len(view.left_out)} {'left out' if entry.proposed else 'marked'}"
-    named = view is not None and view.hunks and (not narrow or view.looks.sides != "auto")
+    named = view is not None and view.has_lines and (not narrow or view.looks.sides != "auto")
     layout = view.layout_words if view is not None and named else ""
     room = width - len(place) - len(counts) - 8
     if layout and cell_len(plain(entry.path, "path")) + 3 + len(layout) <= room:

@@ -184,7 +184,7 @@ class Sheet:
         if key == "x":
             return self.diff is not None and bool(self.diff.folds)
         if key == "m":
-            return self.diff is not None and not self.diff.binary and any(map(len, self.diff.hunks))
+            return self.diff is not None and self.diff.has_lines
         if key == "r":
             return isinstance(self.fresh, WriteBytes)
         return key in _SCROLLS or (self.diff is not None and (key in _HUNKS or key in {"v", "w", "full_stop"}))
