@@ -243,6 +243,7 @@ class Monkey:
                 ),
             ),
             (6, self.mouse),
+            (4, self.drag),
             (3, lambda: rng.choice((b"\x1b[I", b"\x1b[O"))),
             (3, lambda: rng.choice(ODD)),
             (1, lambda: rng.choice((CTRL_C, CTRL_C, CTRL_D, CTRL_J))),
@@ -282,6 +283,12 @@ class Monkey:
     def mouse(self) -> bytes:
         button, x, y = self.rng.choice((0, 2, 32, 35, 64, 65, 16)), self.rng.randint(1, 130), self.rng.randint(1, 45)
         return b"\x1b[<%d;%d;%d%c" % (button, x, y, self.rng.choice(b"Mm"))
+
+    def drag(self) -> bytes:
+        """Select something, and perhaps copy it."""
+        (x, y), (to, down) = ((self.rng.randint(1, 110), self.rng.randint(1, 40)) for _ in range(2))
+        way = b"\x1b[<0;%d;%dM\x1b[<32;%d;%dM\x1b[<0;%d;%dm" % (x, y, to, down, to, down)
+        return way + self.rng.choice((b"", b"\x03", b"\x1b[<0;%d;%dM\x1b[<0;%d;%dm" % (to, down, to, down)))
 
     def resize(self, t: Terminal) -> None:
         columns, rows = self.rng.choice((*SIZES, (self.rng.randint(20, 160), self.rng.randint(5, 50))))
