@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import singledispatch
+from itertools import pairwise
 
 from rich.cells import cell_len, set_cell_size
 
@@ -85,7 +86,7 @@ def cut(lines: Sequence[Line], width: int, left: int = 0) -> list[Line]:
     """
     whole: list[Line] = []
     starts = [number for number, line in enumerate(lines) if number == 0 or line.joint in {None, "\n"}]
-    for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, stop in pairwise([*starts, len(lines)]):
         first, *more = lines[start:stop]
         if more or left:
             gutter, body = _parted(first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from tui_agent.ui.lines import Line
 from tui_agent.ui.markdown import unmarked_source
@@ -13,13 +14,11 @@ def copied(lines: Sequence[Line], low: int = 0, high: int | None = None, *, goes
 
     Furniture at the left is left out; rows that are one line of the text are joined as they were. A line that is
     there from its beginning to its end is given as it was written (Markdown), a part of one as it is shown.
-    `goes_on`: the last line of the text goes on below the rows.
+    `goes_on`: the last line of the text goes on below the rows. Of no rows, below the end of the text, there is none.
     """
-    if not lines:  # what was selected is not there any more: other text, or another width
-        return ""
     starts = [number for number, line in enumerate(lines) if number == 0 or line.joint is None]
     out = []
-    for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, stop in pairwise([*starts, len(lines)]):
         rows = lines[start:stop]
         begun = rows[0].joint is not None or (start == 0 and low > rows[0].gutter)
         last = stop == len(lines)
