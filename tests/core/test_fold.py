@@ -53,6 +53,7 @@ def test_totals_and_unknown_cost() -> None:
     assert totals([known, known]).cost == 1.0
     assert totals([known, said(usage=Usage(10, 2))]).cost is None
     assert totals([said()]).usage == Usage()
+    assert totals([known, said(usage=Usage(10)), said(usage=Usage(None, 3))]).uncounted == 2
 
 
 def test_a_call_without_a_reply_counts_in_the_sums_and_is_no_reply() -> None:

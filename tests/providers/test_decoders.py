@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tui_agent.core.profile import Profile
 from tui_agent.core.reply import collect
-from tui_agent.core.types import CallDelta, Delta, ProviderError, Reply, ReplyEnd, ToolSpec
+from tui_agent.core.types import CallDelta, Delta, ProviderError, Reply, ReplyEnd, ToolSpec, Usage
 from tui_agent.providers import anthropic, ollama, openai_chat
 
 ADAPTERS = (openai_chat, anthropic, ollama)
@@ -421,3 +421,20 @@ def test_what_is_of_another_format_is_no_empty_answer(wire: Any, end: bytes) -> 
     assert reply.error is not None
     assert (reply.error.kind, reply.error.retryable) == ("protocol", False)
     assert "check type and endpoint" in reply.error.message
+
+
+@pytest.mark.parametrize("told", [None, 30])
+def test_what_an_answer_took_is_known_only_once_it_is_told_to_its_end(told: int | None) -> None:
+    """The first event of Anthropic's format counts the first piece of the answer; one that breaks off has no other count."""
+
+    def event(kind: str, **more: Any) -> bytes:
+        return f"event: {kind}\ndata: {json.dumps({'type': kind, **more})}\n\n".encode()
+
+    decoder = anthropic.WIRE.decoder(Profile("p", wire="anthropic"), ())
+    usage = {"input_tokens": 1000, "cache_read_input_tokens": 5, "output_tokens": 1}
+    decoder.feed(event("message_start", message={"usage": usage}))
+    decoder.feed(event("content_block_delta", index=0, delta={"type": "text_delta", "text": "a long text"}))
+    if told is not None:
+        decoder.feed(event("message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": told}))
+    (end,) = [delta for delta in decoder.finish(None) if isinstance(delta, ReplyEnd)]
+    assert end.usage == Usage(1005, told, 5)

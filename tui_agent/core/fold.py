@@ -243,11 +243,12 @@ def add(so_far: Totals, event: AnyEvent) -> Totals:
     if not asked_a_model(event):
         return so_far
     known = so_far.cost is not None and event.cost is not None
+    counted = event.usage is not None and None not in (event.usage.input_tokens, event.usage.output_tokens)
     return Totals(
         so_far.usage.plus(event.usage or Usage()),
         (so_far.cost or 0.0) + (event.cost or 0.0) if known else None,
         so_far.replies + (answered := not isinstance(event, ev.Spent)),
-        so_far.uncounted + (answered and (event.usage is None or event.usage.input_tokens is None)),
+        so_far.uncounted + (answered and not counted),
     )
 
 

@@ -256,7 +256,11 @@ class MessageReader:
             self.ended = True
         elif kind == "message_start":
             message = value.get("message")
-            self._count(message.get("usage") if isinstance(message, dict) else None)
+            usage = message.get("usage") if isinstance(message, dict) else None
+            if isinstance(
+                usage, dict
+            ):  # of the answer it counts the first piece: the rest is told at the end, or never
+                self._count({**usage, "output_tokens": None})
         elif kind == "message":
             self._whole(value, out)
         elif kind == "error" or event == "error" or value.get("error") or (not kind and value.keys() & FAULTS):
