@@ -9,6 +9,7 @@ from typing import Any
 from tests import examples
 from tests.fakes import Person
 from tui_agent.config import Settings, Web
+from tui_agent.core.policy import DEFAULT, Policy
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import Request
 from tui_agent.paths import Paths
@@ -23,14 +24,14 @@ for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
 
 
 def talking(
-    base: Path, replies: list[Any], web: Web, person: Any = None, **terms: Any
+    base: Path, replies: list[Any], web: Web, person: Any = None, policy: Policy = DEFAULT, **terms: Any
 ) -> tuple[Session, list[Request]]:
     """A session of a recorded model in a trusted folder, and the requests that the model gets."""
     (base / "work").mkdir(exist_ok=True)
     seen: list[Request] = []
     paths = Paths(base / "config", base / "data", base / "state")
     given = {"trusted": True, "environment": {}, **terms}
-    made = Session(Terms(base / "work", Settings(web=web), paths, **given), person or Person())
+    made = Session(Terms(base / "work", Settings(web=web, policy=policy), paths, **given), person or Person())
     made.use(
         scripted([{"text": r} if isinstance(r, str) else r for r in replies], seen=seen),
         Profile("p", "scripted", "scripted", model="m"),

@@ -54,10 +54,11 @@ async def test_the_prompt_has_names_and_descriptions_and_the_body_is_read_on_dem
     file = skill(tmp_path / "work/.agents/skills", "deploy", "how to deploy", "STEP ONE")
     put(file.parent, "references/more.md", "MORE")
     put(tmp_path, "secret.txt", "SECRET")
+    put(file.parent, ".env", "TOKEN")
     (file.parent / "out").symlink_to(tmp_path / "secret.txt")
     reads = [
         {"calls": [{"name": "read_skill", "arguments": {"name": "deploy", **({"file": part} if part else {})}}]}
-        for part in ("", "references/more.md", "../../../../secret.txt", "out")
+        for part in ("", "references/more.md", "../../../../secret.txt", "out", ".env")
     ]
     unknown = {"calls": [{"name": "read_skill", "arguments": {"name": "nothing"}}]}
     made, seen = session(tmp_path, [*reads, unknown, "Done."])
@@ -66,8 +67,8 @@ async def test_the_prompt_has_names_and_descriptions_and_the_body_is_read_on_dem
     assert "STEP ONE" not in seen[0].system
     texts = [event.text for event in made.events if isinstance(event, ev.ToolDone)]
     assert texts[:2] == ["STEP ONE", "MORE"]
-    assert all("has no text file" in text for text in texts[2:4])
-    assert texts[4] == "error: there is no skill nothing; there are: deploy"
+    assert all("has no text file" in text for text in texts[2:5])
+    assert texts[5] == "error: there is no skill nothing; there are: deploy"
     assert "read_skill" in [tool.name for tool in seen[0].tools]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.ledger import ledger
 from tui_agent.core.meter import meter
+from tui_agent.core.policy import DEFAULT
 from tui_agent.core.profile import Profile
 from tui_agent.core.sent import sent
 from tui_agent.core.standing import standing
@@ -149,6 +151,7 @@ async def test_a_general_question_is_searched_for_and_stays_out_of_the_work(tmp_
     assert "Rain." not in later
     assert "Fixed." in later
     assert seen[0].system == seen[2].system
+    assert "web_search" not in {tool.name for request in seen for tool in request.tools}
     assert intents(made) == [("general", "words"), ("coding", "words")]
     assert "weather" not in str(sent(made.events))
     assert fold.totals(made.events).replies == 3
@@ -164,6 +167,17 @@ async def test_a_search_that_is_refused_or_denied_leaves_the_question(tmp_path: 
     assert here.asked == []
     assert [m.text for m in seen[0].messages] == ["What is the weather in Bern?"]
     assert any("not searched: refused by you" in e.text for e in made.events if isinstance(e, ev.Notice))
+
+
+async def test_a_search_that_a_rule_denies_is_not_made_and_nobody_is_asked(tmp_path: Path) -> None:
+    policy = replace(DEFAULT, table={**DEFAULT.table, "network": "deny"})
+    for engine in ("off", "ddg"):
+        with site() as here:
+            made, seen = talking(tmp_path, ["Rain."], reach(here, engine, "words"), None, policy)
+            await play(made, "What is the weather in Bern?")
+        assert here.asked == []
+        assert [m.text for m in seen[0].messages] == ["What is the weather in Bern?"]
+        assert any("not searched: table: network = deny" in e.text for e in made.events if isinstance(e, ev.Notice))
 
 
 async def test_a_search_that_fails_says_that_nothing_was_searched(tmp_path: Path) -> None:

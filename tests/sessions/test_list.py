@@ -89,6 +89,10 @@ def test_the_index_is_only_a_cache(kept: Path) -> None:
     sessions.delete(second)
     assert [one.id for one in listed(kept)] == [first.name]
     assert listed(kept) == [summarise(first)]
+    right = index.read_text()
+    index.write_text(right.replace('"three"', '"other"').replace('{"v":', '{"v":9'))
+    assert listed(kept) == [summarise(first)]
+    assert index.read_text() == right
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, '{"v": 1, "sessions": [["1:1:1", ["one", 7]]]}'])
