@@ -54,6 +54,18 @@ async def test_a_question_over_a_note_leaves_the_keyboard_to_the_note(tmp_path: 
         await until(lambda: "a.txt:1 why two? yes!" in text_of(app))
 
 
+async def test_a_paste_over_the_review_is_in_the_message(tmp_path: Path) -> None:
+    async with running(tmp_path, writer()) as (app, pilot):
+        await reviewed(app, pilot)
+        app.post_message(events.Paste(" two"))
+        await until(lambda: app.screen.query_one(Field).value == "why two")
+        await pilot.press("enter")
+        app.post_message(events.Paste("uu\nyes"))
+        await until(lambda: app.main.composer.text == "uu\nyes")
+        assert "What you pasted is in your message." in text_of(app)
+        assert (app.session.root / "a.txt").read_text(encoding="utf-8") == "one\ntwo\n"
+
+
 async def test_a_change_under_the_review_is_looked_at(tmp_path: Path) -> None:
     async with running(tmp_path, writer()) as (app, pilot):
         await reviewed(app, pilot)

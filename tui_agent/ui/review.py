@@ -62,6 +62,14 @@ OWN = {
 """What the pane does for each of its actions."""
 AGAIN_AFTER = 0.3
 """Seconds from a change of a file to the next look at all of them."""
+_SCROLLS = {
+    "pageup": WrapView.scroll_page_up,
+    "pagedown": WrapView.scroll_page_down,
+    "home": WrapView.scroll_home,
+    "end": WrapView.scroll_end,
+    "g": WrapView.scroll_home,
+    "G": WrapView.scroll_end,
+}
 _NEXT_BASE: dict[Base, Base] = {"session": "turn", "turn": "head", "head": "session"}
 
 
@@ -72,7 +80,7 @@ class World:
     `revert` takes hunks back, `apply` applies some of a proposal (None: the whole file). `open_at` opens a file at a line
     in the person's editor, `page` shows all of a view in their pager; `busy`: a turn runs, so nothing can be written. `present` gives the bytes of a file as it is
     now, None when they cannot be had; `keep` takes all notes so far, as one message; `turns` are those that changed
-    files, newest first.
+    files, newest first; `paste` takes a pasted text into the message.
     """
 
     files: Callable[[Base], AsyncIterator[Entry]]
@@ -83,6 +91,7 @@ class World:
     looks: Looks = field(default_factory=Looks)
     keys: Keymap = USUAL
     turns: Callable[[], Sequence[Turn]] = tuple
+    paste: Callable[[str], None] = lambda _: None
     page: Callable[[WrapView], Awaitable[None]] = field(kw_only=True)
     present: Callable[[str], Awaitable[bytes | None]] = field(kw_only=True)
     keep: Callable[[str], None] = field(kw_only=True)
@@ -93,14 +102,6 @@ class Review(Modal[str]):
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = bindings("review", OWN.__getitem__)
-    _SCROLLS: ClassVar = {
-        "pageup": WrapView.scroll_page_up,
-        "pagedown": WrapView.scroll_page_down,
-        "home": WrapView.scroll_home,
-        "end": WrapView.scroll_end,
-        "g": WrapView.scroll_home,
-        "G": WrapView.scroll_end,
-    }
 
     def __init__(self, world: World) -> None:
         super().__init__()
@@ -239,9 +240,18 @@ class Review(Modal[str]):
             event.stop()
             event.prevent_default()
             self.action_note()
-        elif event.key in self._SCROLLS and self.view is not None:
+        elif event.key in _SCROLLS and self.view is not None:
             event.stop()
-            self._SCROLLS[event.key](self.view, animate=False)
+            _SCROLLS[event.key](self.view, animate=False)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """A paste is text: of the note that is being written, else of the message below."""
+        event.stop()
+        if self._note.about is not None:
+            self._note.feed_paste(event.text)
+        else:
+            self._world.paste(event.text)
+            self._say("What you pasted is in your message.")
 
     async def action_hunk(self, step: int) -> None:
         """The next or previous hunk; beyond the last one of a file, the first one of the next."""

@@ -104,6 +104,7 @@ def world_of(main: MainScreen, talk: Conversation) -> World:
         lambda: talk.working,
         main.looks,
         main.keys,
+        paste=main.composer.feed_paste,
         turns=lambda: state(talk.session.events).changed,
         keep=partial(main.drafts.beside, "review"),
         page=lambda view: open_pager(app, talk, view),
