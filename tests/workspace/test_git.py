@@ -378,6 +378,29 @@ def test_an_incomplete_repository_fetches_nothing_by_a_program_of_its_own(tmp_pa
     assert canaries(part) == ["PWN-x"]
 
 
+DRIVERS = [
+    ('[filter ""]', ""),
+    ("[filter.]", ""),
+    ("[filter.a.b]", "a.b"),
+    ('[FILTER.A "B.c"]', "a.B.c"),
+    ('[filter "a]b"]', "a]b"),
+]
+
+
+@pytest.mark.parametrize(("header", "name"), DRIVERS)
+def test_a_driver_of_any_name_is_not_started(header: str, name: str, tmp_path: Path) -> None:
+    git_here(tmp_path, "init", "-q")
+    with (tmp_path / ".git/config").open("a") as config:
+        config.write(f"{header}\nclean = touch {tmp_path}/PWN-x; cat\n")
+    (tmp_path / ".gitattributes").write_text(f"* filter={name}\n")
+    (tmp_path / "file").write_text("text")
+    git_here(tmp_path, "add", "file")
+    assert canaries(tmp_path) == []
+    (tmp_path / ".git/index").unlink()
+    subprocess.run(["git", "add", "file"], cwd=tmp_path, check=True)
+    assert canaries(tmp_path) == ["PWN-x"]  # it bites without the hardening
+
+
 @pytest.mark.parametrize("words", ["diff", "show", "log -p", "cat-file -p HEAD:file", "blame file"])
 def test_what_an_incomplete_repository_lacks_is_fetched_from_nobody(words: str, tmp_path: Path) -> None:
     occasion(tmp_path, "")
@@ -458,6 +481,10 @@ PIECE = st.sampled_from(
 @given(st.lists(st.one_of(PIECE, NAMED), max_size=16).map("".join))
 @example("[alias]\nst = x\\")
 @example('[include]\npath = " x "')
+@example('[alias ""]\nst = x')
+@example("[alias.]\nst = x")
+@example("[alias.a.b]\nst = x")
+@example('[alias.A "B.c"]\nst = x')
 @example("[include]\npath = x\\ty\0z")
 @example("[include]\npath = x \t y  # z")
 def test_a_configuration_is_read_as_git_reads_it(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
@@ -467,7 +494,7 @@ def test_a_configuration_is_read_as_git_reads_it(tmp_path_factory: pytest.TempPa
     if said.returncode == 0:  # what git refuses starts nothing
         want = {blanks(entry).partition("\n")[::2] for entry in said.stdout.decode().split("\0")}
         want = {pair for pair in want if "." in pair[0]}  # before the first header there is no setting
-        assert want <= {(".".join(filter(None, each[:3])), blanks(each[3])) for each in git.settings(text) if each[2]}
+        assert want <= {(git.full(*each[:3]), blanks(each[3])) for each in git.settings(text) if each[2]}
 
 
 def blanks(text: str) -> str:

@@ -121,7 +121,7 @@ _TOKEN = re.compile(
     r"""
     \s* (?:
       [#;][^\n]*
-    | \[\s* (?P<section>[\w.-]*?) (?: \.(?P<plain>[^\]"\s.]+) | \s+"(?P<quoted>(?:[^"\\\n]|\\.)*)" )? \s*\]
+    | \[\s* (?P<section>[^\]"\s]*) (?: \s+"(?P<quoted>(?:[^"\\\n]|\\.)*)" )? \s*\]
     | (?P<key>[A-Za-z][\w-]*) [^\S\n]*
       (?: = (?P<value>(?:[^"\\\n\#;]|\\(?:[\s\S]|\Z)|"(?:[^"\\\n]|\\[\s\S])*")*) (?:[#;][^\n]*)? )? (?=\n|\Z)
     | [^\n]*  # git refuses a file with such a line
@@ -236,7 +236,7 @@ def off(folders: Iterable[str], *, may_collect: bool = True) -> Off:
     found = Off()
     for text in texts((Path(folder), _around(Path(folder))) for folder in folders):
         for section, name, key, value in settings(text):
-            if name:
+            if name is not None:
                 found.settings.update({f"{section}.{name}.{each}": none for each, none in _TOGETHER.get(section, ())})
             if (which := program(section, name, key, value)) is None:
                 continue
@@ -247,14 +247,15 @@ def off(folders: Iterable[str], *, may_collect: bool = True) -> Off:
             elif which in _INSTEAD:
                 found.variables.update(_INSTEAD[which])
             else:
-                found.settings.setdefault(_full(section, name, key), PROGRAMS[which])
+                found.settings.setdefault(full(section, name, key), PROGRAMS[which])
         if len(found.settings) > _MAX_NAMES:
             raise TooMuchError
     return found
 
 
-def _full(section: str, name: str, key: str) -> str:
-    return ".".join(filter(None, (section, name, key)))
+def full(section: str, name: str | None, key: str) -> str:
+    """How git writes a setting."""
+    return f"{section}.{key}" if name is None else f"{section}.{name}.{key}"
 
 
 def programs(folder: Path) -> tuple[str, ...]:
@@ -273,7 +274,7 @@ def _programs(folder: Path, own: list[Path]) -> tuple[str, ...]:
         for text in texts([(folder, own)]):
             for section, name, key, value in settings(text):
                 if program(section, name, key, value):
-                    found[_full(section, name, key)] = None
+                    found[full(section, name, key)] = None
     except TooMuchError as error:
         found[str(error)] = None
     hooks: set[str] = set()
@@ -286,10 +287,10 @@ def _programs(folder: Path, own: list[Path]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def program(section: str, name: str, key: str, value: str) -> str | None:
+def program(section: str, name: str | None, key: str, value: str) -> str | None:
     """The setting of the tables that this one is an instance of, None for one that names no program."""
-    any_key = f"{section}.*" if section in {"alias", "pager"} and not name else ""
-    kinds = (_full(section, name, key), f"{section}.*.{key}" if name else "", any_key)
+    any_key = section in {"alias", "pager"} and name is None
+    kinds = (full(section, name, key), f"{section}.*" if any_key else "" if name is None else f"{section}.*.{key}")
     which = next(
         (kind for kind in kinds if key and (kind in PROGRAMS or kind in _INSTEAD or kind == _COLLECTING)), None
     )
@@ -297,14 +298,20 @@ def program(section: str, name: str, key: str, value: str) -> str | None:
     return None if harmless and harmless.fullmatch(value) else which
 
 
-def settings(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """(section, name or "", key or "" for the header itself, value) of a configuration file, read leniently."""
-    section = name = ""
+def settings(text: str) -> Iterator[tuple[str, str | None, str, str]]:
+    """(section, name or None, key or "" for the header itself, value) of a configuration file, read leniently.
+
+    A name may be empty: `[filter ""]` is a filter like any other.
+    """
+    section, name = "", None
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     for token in _TOKEN.finditer(text):
         if token["section"] is not None:
-            section, plain, quoted = token["section"].lower(), token["plain"], token["quoted"]
-            name = (plain or "").lower() if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+            head = token["section"].lower()
+            if token["quoted"] is not None:
+                head += "." + re.sub(r"\\(.)", r"\1", token["quoted"])
+            section, dot, rest = head.partition(".")
+            name = rest if dot else None
             yield section, name, "", ""
         elif token["key"] and section:
             yield section, name, token["key"].lower(), _value(token["value"] or "")
@@ -386,7 +393,7 @@ def leads_elsewhere(folder: Path) -> bool:
         settled = [each for text in _configuration(_with_common(mark), set()) for each in settings(text)]
     except TooMuchError:
         return True
-    named = {value for section, name, key, value in settled if (section, name, key) == ("core", "", "worktree")}
+    named = {value for section, name, key, value in settled if (section, name, key) == ("core", None, "worktree")}
     if named:
         return any(os.path.realpath(mark / value) != place for value in named)
     back = pointed(_read(mark / "gitdir") or "")  # of a further work tree
