@@ -103,12 +103,15 @@ def words_of(name: str) -> Collection[str]:
 def complete_streams() -> None:
     """Make stdin, stdout and stderr usable, whatever the caller left of them.
 
-    A closed one becomes /dev/null, so that no file of ours gets its number. What the encoding of a terminal cannot say is
+    A closed one becomes /dev/null, so that no file of ours gets its number; one that another program left non-blocking is
+    waited for again. What the encoding of a terminal cannot say is
     escaped; who reads a pipe or a file gets the text itself.
     """
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(fd, True)
     os.close(fd)
+    for fd in (0, 1, 2):
+        os.set_blocking(fd, True)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:

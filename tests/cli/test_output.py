@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -437,3 +439,23 @@ def test_an_empty_answer_is_said(shell: Shell) -> None:
         done = shell.run("-p", "hi")
     assert (done.code, done.out) == (0, "")
     assert "(empty response from model)" in done.err
+
+
+def test_what_another_program_left_non_blocking_is_waited_for(shell: Shell) -> None:
+    answer = "word " * 60_000
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with serving(Text(answer)) as server:
+        shell.use(server.url)
+        command = [sys.executable, "-m", "tui_agent", "-p", "hi"]
+        environment = shell.environment({})
+        with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, cwd=shell.work, env=environment) as run:
+            assert run.stderr is not None
+            while select.select((), (writer,), (), 0)[1]:  # nobody reads until no more fits in
+                assert run.poll() is None
+                time.sleep(0.01)
+            os.close(writer)
+            with os.fdopen(reader, "rb") as said:
+                assert said.read().decode().strip() == answer.strip()
+            run.stderr.read()
+    assert run.returncode == 0

@@ -205,3 +205,13 @@ def test_a_terminal_that_cannot_place_text_is_refused_with_a_sentence(home: Home
         assert t.raw.startswith(said)
         assert t.raw.count(b"\n") == 1
         assert b"\x1b" not in t.raw
+
+
+NON_BLOCKING = "import os\nos.set_blocking(0, False)\nfrom tui_agent.cli import entry\nentry()"
+
+
+def test_a_terminal_that_another_program_left_non_blocking(home: Home) -> None:
+    home.script(say("hello"))
+    with Terminal(home, size=(200, 60), code=NON_BLOCKING) as t:
+        t.ready().task()
+        t.wait_for("hello")

@@ -60,7 +60,7 @@ from tui_agent.ui.server_list import ServerList
 from tui_agent.ui.shelf import Shelf
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.switching import EFFORTS, Switching
-from tui_agent.ui.terminal import drawing_on_the_terminal, guard, modes, patch_keys
+from tui_agent.ui.terminal import drawing_on_the_terminal, guard, modes, patch_keys, patch_output
 from tui_agent.ui.themes import scrollbars
 from tui_agent.ui.undo import Undoing
 from tui_agent.workspace.git import branch_of
@@ -379,6 +379,7 @@ def run(start: Start) -> Ended:
     patch_keys()
     patch_pastes()
     patch_painting()
+    patch_output()
     app = AgentApp(start)
     with guard(app.stop_soon), drawing_on_the_terminal():
         app.run(mouse=app.appearance.mouse)

@@ -1,7 +1,7 @@
 """The terminal as a thing that was lent to us: patched keys, one restore string, and a guard around the app.
 
-Textual leaves the alternate screen and the mouse modes on after SIGTERM and SIGHUP, and reads
-Alt+Enter as Enter. Both are mended here. SIGKILL cannot be caught: `RESTORE` printed from a fresh
+Textual leaves the alternate screen and the mouse modes on after SIGTERM and SIGHUP, reads Alt+Enter as
+Enter, and is dumb for good on a terminal that another program left non-blocking. That is mended here. SIGKILL cannot be caught: `RESTORE` printed from a fresh
 shell (`tui-agent reset-terminal`) is the way back.
 """
 
@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any
 
 from textual import _ansi_sequences
+from textual.drivers.linux_driver import LinuxDriver
 
 from tui_agent.restore import RESTORE
 
@@ -66,6 +67,22 @@ def patch_keys() -> bool:
         return False
     sequences["\x1b\r"] = (_ExtraKey.ALT_ENTER,)
     return True
+
+
+_start: Callable[[LinuxDriver], None] = LinuxDriver.start_application_mode
+
+
+def _start_blocking(driver: LinuxDriver) -> None:
+    """Take the terminal, at the start and after each suspension, and wait whenever it takes nothing more for now."""
+    for fd in (0, 1, 2):
+        if os.isatty(fd):
+            os.set_blocking(fd, True)
+    _start(driver)
+
+
+def patch_output() -> None:
+    """Let no write fail for want of patience: the thread that draws would end, and the screen wait for it for ever."""
+    setattr(LinuxDriver, "start_application_mode", _start_blocking)  # noqa: B010 - nothing offers another way
 
 
 @contextlib.contextmanager
