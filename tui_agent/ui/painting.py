@@ -3,8 +3,7 @@
 Textual 8.2.8 makes its map of the screen anew when somebody asks, between a scroll and a layout that is due, for the place
 of a widget that is not shown. The layout then finds everything where the map has it already, and what has moved is never painted.
 
-And of a screen that lies below another it paints each time what it had painted there before, soon the whole screen, and
-leaves out what really changed.
+And of a screen that lies below another it paints each time what it had painted there before, too: soon the whole screen.
 """
 
 from __future__ import annotations
