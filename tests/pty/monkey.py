@@ -21,6 +21,7 @@ import tempfile
 import termios
 import time
 import traceback
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.log import load
+from tui_agent.core.secrets import Secrets
+from tui_agent.export import markdown, messages, write
 from tui_agent.paths import user_paths
 from tui_agent.playback import replay
 from tui_agent.restore import RESTORE
@@ -403,6 +406,10 @@ class Monkey:
             assert not self.whole or loaded.problems == ()
             assert not [event for event in loaded.events if isinstance(event, ev.Unknown)]
             assert not self.whole or not fold.cut_off(loaded.events), log.read_text()
+            told = markdown(loaded.events, Secrets()), messages(fold.history(loaded.events), Secrets())
+            for number, text in enumerate(told):
+                write(self.home.base / "tmp" / f"{log.parent.name}-{number}", text)
+            assert not {c for c in told[0] if unicodedata.category(c) in {"Cc", "Cf", "Cs"}} - {"\n"}
             if self.whole and any(isinstance(event, ev.UserSaid) for event in loaded.events):
                 said = io.StringIO()
                 trust = TrustStore(self.home.paths.data / "trust.toml")
