@@ -317,10 +317,14 @@ class Monkey:
         if t.process.poll() is not None:
             self.way = "a key"
         elif self.way in signals:
-            self.codes |= {signals[self.way]}  # 0: a key had ended it already
-            t.process.send_signal(getattr(signal, self.way))
+            number = getattr(signal, self.way)
+            self.codes |= {
+                signals[self.way],
+                -number,
+            }  # a key had ended it already, and perhaps all but the interpreter
+            t.process.send_signal(number)
         elif self.way == "closed":
-            self.codes |= {129}
+            self.codes |= {129, -signal.SIGHUP}
             t.hang_up()
         else:
             self.press(t, [CTRL_C] if self.way == "Ctrl+C" else [ESC, CTRL_C, CTRL_D])
