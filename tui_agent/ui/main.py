@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events, on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.geometry import Offset
@@ -127,7 +127,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.watch(self.app, "app_focus", self.files.looked_at, init=False)
         self.watch(self.app, "app_focus", self._come_back, init=False)
         self.app.app_suspend_signal.subscribe(self, lambda _: self.attention.leave(), immediate=True)
-        self.app.app_resume_signal.subscribe(self, lambda _: self.attention.come_back(), immediate=True)
+        self.app.app_resume_signal.subscribe(self, self._resumed, immediate=True)
         self.watch(self, "selections", self.follow_effect, init=False)
         self._ticker = self.set_interval(1.0, self.refresh_footer, pause=True)
         self.refresh_footer()
@@ -136,6 +136,11 @@ class MainScreen(Screen[None], inherit_bindings=False):
         """The terminal got the focus; while it had none nothing got it from a dialog that closed."""
         if here and self.is_current and self.focused is None:
             self.composer.focus()
+
+    def _resumed(self, _: App[Any]) -> None:
+        """The terminal is ours again, and shows nothing of us: all of it is drawn, whatever lies on top."""
+        self.attention.come_back()
+        self.app.refresh(layout=True)
 
     def on_unmount(self) -> None:
         """Leave the terminal its own title."""
