@@ -98,6 +98,11 @@ def test_a_proxy_that_fails_is_named_and_not_the_server() -> None:
             "the proxy http://proxy:3128 refused the connection (HTTP 407): it wants another user and password",
         ),
         (httpx.ProxyError("403 Forbidden"), "the proxy http://proxy:3128 refused the connection (HTTP 403)"),
+        (httpx.ReadError(KEY), "https://host (by way of the proxy http://proxy:3128) closed the connection"),
+        (
+            raised(httpx.ConnectError(KEY), ssl.SSLError(KEY)),
+            "TLS with https://host (by way of the proxy http://proxy:3128) failed: is it really https?",
+        ),
     ]
     for error, said in cases:
         assert connection.transport_error(error, "https://host/v1", "serve", proxy).message == said
@@ -116,6 +121,21 @@ async def test_whoever_speaks_something_else_is_told_from_a_connection_that_ende
         "protocol",
         f"http://127.0.0.1:{server.port} does not speak HTTP: is it the right address?",
     )
+
+
+async def test_a_proxy_that_wants_a_password_for_a_plain_request_is_named_too(loopback: Any) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.answer(407, b"<html>who are you</html>")
+
+    proxy = await loopback(script)
+    used = profile(
+        "http://host.example/v1", api_key_env=None, options={"proxy": f"http://me:{KEY}@127.0.0.1:{proxy.port}"}
+    )
+    error = error_of(await run(used))
+    assert error.message == (
+        f"the proxy http://127.0.0.1:{proxy.port} refused the request (HTTP 407): it wants another user and password"
+    )
+    assert (error.kind, error.retryable, error.free) == ("network", False, True)
 
 
 async def test_an_own_authority_is_trusted_when_it_is_named(loopback: Any, tmp_path: Path) -> None:

@@ -601,6 +601,16 @@ async def test_an_unknown_list_is_shown_to_choose_from(tmp_path: Path, only: Any
             assert profile_written(file, "openai")["model"] == "new-2"
 
 
+async def test_a_second_yes_asks_nobody_again(tmp_path: Path, only: Any) -> None:
+    with serving(vendor()) as fake:
+        fake.delay = 0.3
+        only(openai=f"{fake.url}/v1")
+        async with first_run(tmp_path, look_around, ENV) as (app, pilot, _):
+            await pilot.press("y", "y", "y")
+            await running(app)
+        assert [path for path, _, _ in fake.asked] == ["/v1/models", "/v1/chat/completions"]
+
+
 async def test_another_model_for_the_key(tmp_path: Path, only: Any) -> None:
     with serving(vendor()) as fake:
         only(openai=f"{fake.url}/v1")

@@ -37,6 +37,7 @@ from tui_agent.providers.network import Network
 from tui_agent.providers.silence import GRACE
 from tui_agent.providers.wire import Wire, WireFault
 
+PROXY_PASSWORD = 407
 PIECE = 1 << 16
 """Bytes that are unpacked at once."""
 KEPT = 60.0
@@ -275,6 +276,11 @@ async def refusal(response: Any, call: Call) -> tuple[ProviderError, str]:
         target = _target(call.url, response.extensions["location"])
         message = f"{origin(call.url)} redirects to {target} (HTTP {status}): not followed, correct the endpoint if you trust it"
         return told(ProviderError("bad_request", message, status=status), call), ""
+    if status == PROXY_PASSWORD and call.proxy:
+        message = (
+            f"the proxy {origin(call.proxy)} refused the request (HTTP {status}): it wants another user and password"
+        )
+        return ProviderError("network", message, status=status), ""
     body = await _said(response, min(GRACE, call.profile.timeouts.idle))
     error = errors.from_response(status, response.headers, body, call.secrets)
     return told(error, call), body[: errors.MAX_BODY].decode("utf-8", "replace")
@@ -326,6 +332,7 @@ def transport_error(error: Exception, url: str, start: str = "", proxy: str | No
     httpx = load_httpx()
     where = origin(url)
     next_hop = f"the proxy {origin(proxy)}" if proxy else where
+    there = f"{where} (by way of {next_hop})" if proxy else where
     causes = list(_causes(error))
     if isinstance(error, UnusableBundleError):
         return ProviderError("bad_request", str(error), sent=False)
@@ -334,7 +341,7 @@ def transport_error(error: Exception, url: str, start: str = "", proxy: str | No
         reason, way = refused.verify_message.rstrip("."), _TRUST_WAYS.get(refused.verify_code, _OWN_AUTHORITY)
         return ProviderError("network", f"{where} is not trusted: {reason} ({way})", sent=False)
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return ProviderError("network", f"TLS with {where} failed: is it really https?", sent=False)
+        return ProviderError("network", f"TLS with {there} failed: is it really https?", sent=False)
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         return ProviderError("network", f"the name of {next_hop} cannot be resolved", retryable=True, sent=False)
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
@@ -347,7 +354,7 @@ def transport_error(error: Exception, url: str, start: str = "", proxy: str | No
     if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
         return ProviderError("network", f"cannot connect to {next_hop}", retryable=True, sent=False)
     if isinstance(error, httpx.TimeoutException):
-        return ProviderError("network", f"{where} does not answer in time", retryable=True)
+        return ProviderError("network", f"{there} does not answer in time", retryable=True)
     if isinstance(error, httpx.ProxyError):
         status = re.match(r"\d{3}\b", str(error))  # all of its text that is no header
         why = ": it wants another user and password" if status and status[0] == "407" else ""
@@ -356,11 +363,11 @@ def transport_error(error: Exception, url: str, start: str = "", proxy: str | No
             "network", f"{next_hop if proxy else 'the proxy'} refused the connection{code}{why}", sent=False
         )
     if isinstance(error, httpx.DecodingError):
-        return ProviderError("protocol", f"{where} sent a damaged compressed body", retryable=True)
+        return ProviderError("protocol", f"{there} sent a damaged compressed body", retryable=True)
     if isinstance(error, httpx.RemoteProtocolError) and _NO_HTTP.search(str(error)):
-        return ProviderError("protocol", f"{where} does not speak HTTP: is it the right address?", retryable=True)
+        return ProviderError("protocol", f"{there} does not speak HTTP: is it the right address?", retryable=True)
     if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
-        return ProviderError("network", f"{where} closed the connection", retryable=True)
+        return ProviderError("network", f"{there} closed the connection", retryable=True)
     return ProviderError("protocol", f"the request to {where} could not be sent ({type(error).__name__})")
 
 

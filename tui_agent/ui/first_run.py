@@ -307,7 +307,7 @@ class FirstRun(Steps[Chosen | None]):
 
     def action_agree(self) -> None:
         """Y: use the key that is asked for, or let the server load down what is suggested."""
-        if self._step == "ask" and (one := only_key(self._found or ())) is not None:
+        if self._step == "ask" and not self._asking and (one := only_key(self._found or ())) is not None:
             self._use(one)
         elif self._step == "choose" and self._waits and self._pulls:
             self.pull(self._pulls[0][0])
