@@ -18,6 +18,8 @@ CHANGES = {
     "a new hook": ("echo evil > .git/hooks/pre-push", [".git/hooks/pre-push"]),
     "a removed hook": ("rm .git/hooks/sample", [".git/hooks/sample"]),
     "a mode": ("chmod +x .git/hooks/sample", [".git/hooks/sample"]),
+    "a mode of a folder, and what is kept of it": ("chmod 700 .git/hooks; echo x > .git/hooks/new; rm .git/hooks/sample",
+                                                  [".git/hooks", ".git/hooks/new"]),
     "a link instead of a file": ("ln -sf ../out/file .git/config", [".git/config"]),
     "a link instead of a folder": ("rm -r .git/hooks; ln -s ../../out .git/hooks", [".git/hooks"]),
     "another target": ("ln -sfn other .git/hooks/link", [".git/hooks/link"]),

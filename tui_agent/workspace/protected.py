@@ -83,7 +83,7 @@ class Restored:
     """What a command had changed at the protected names, sorted, from the workspace down.
 
     `changed`: what was put back, with the name under which what stood there is kept, "" when nothing is; of a whole folder
-    that is new or gone only its own name. `lost`: repositories that are none any more. `now`: what is protected from here on,
+    that is new or gone only its own name, and what is kept of one that changed. `lost`: repositories that are none any more. `now`: what is protected from here on,
     for another command that runs meanwhile. `faults`: what could not be put back, and why. `unseen`: there are more folders
     now than are looked through, so there may be a repository that nobody looked at.
     """
@@ -198,7 +198,7 @@ def _restored(workspace: Path, before: Remembered, *, mounted: bool) -> Restored
     for mark in [mark for mark in new if mark == workspace / ".git" or git.programs_of(mark)]:
         each([mark] if mark.name == ".git" else _names(mark, workspace, itself=False))
     changed = {path: kept for path, kept in changed.items() if kept or path not in faults}
-    topmost = {path: kept for path, kept in changed.items() if not changed.keys() & {*path.parents}}
+    topmost = {path: kept for path, kept in changed.items() if kept or not changed.keys() & {*path.parents}}
     heads = {mark for mark in before.repositories if (old := before.entries.get(mark)) and old.content == _HEAD}
     lost = deleted | {mark for mark in heads if not _head(mark)}
     return Restored(
