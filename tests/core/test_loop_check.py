@@ -12,6 +12,7 @@ from tests.fakes import FakeTools, Person, sha
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.check import Check
+from tui_agent.core.edits import Edits
 from tui_agent.core.endings import StopReason
 from tui_agent.core.loop import Agent
 from tui_agent.core.receipt import FileChange, Receipt
@@ -20,6 +21,7 @@ from tui_agent.core.types import (
     Decision,
     Request,
     UserMessage,
+    WriteBytes,
 )
 from tui_agent.providers.scripted import scripted
 
@@ -270,3 +272,19 @@ async def test_a_check_that_cannot_be_started_is_no_fault_of_the_model() -> None
     told = seen[1].messages[-1].text
     assert told == "the check could not be run, which is no fault of yours: make check\nthere is no program make"
     assert fold.exit_code(events) == 2
+
+
+def test_what_was_not_seen_or_not_watched_once_stays_so() -> None:
+    effect = WriteBytes("a.py", None, b"1")
+
+    def receipt(by: str, *, unwatched: bool = False) -> Receipt:
+        return Receipt("r", "c", "write_file", {}, "a.py", None, sha(b"1"), by=by, unwatched=unwatched)
+
+    edits = Edits(lambda _: b"1")
+    edits.add(receipt("flag: --yes"), effect, None)
+    edits.add(receipt("key"), effect, None)
+    assert edits.unseen
+    assert edits.evidence() is not None
+    edits.add(receipt("key", unwatched=True), effect, None)
+    edits.add(receipt("key"), effect, None)
+    assert edits.evidence() is None
