@@ -24,7 +24,8 @@ from tests.providers.conftest import (
     text_of,
 )
 from tui_agent.core.profile import Timeouts
-from tui_agent.providers import connection
+from tui_agent.core.types import AgentError
+from tui_agent.providers import connection, list_models
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -277,6 +278,46 @@ async def test_a_proxy_is_used_only_when_the_profile_says_so(loopback: Any, monk
     for options in ({"trust_env": True}, {"proxy": f"http://127.0.0.1:{proxy.port}"}):
         assert text_of(await run(profile("http://192.0.2.1/v1", options=options, **away))) == "ok"
     assert [peer.path for peer in proxy.peers] == ["http://192.0.2.1/v1/chat/completions"] * 2
+
+
+async def test_a_proxy_of_the_environment_is_named_and_left_out_where_it_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in (
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "no_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "NO_PROXY",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    used = profile("https://192.0.2.1/v1", options={"retries": 0, "trust_env": True}, timeouts=Timeouts(connect=0.2))
+    for name, proxy in (("HTTPS_PROXY", "http://127.0.0.1:9"), ("ALL_PROXY", "127.0.0.1:9")):
+        monkeypatch.setenv(name, proxy)
+        through = link()
+        assert error_of(await run(used, through)).message.startswith("the proxy http://127.0.0.1:9 refuses connections")
+        assert "http://127.0.0.1:9" in through.network.contacted
+        monkeypatch.setenv("NO_PROXY", "192.0.2.1")
+        assert "proxy" not in error_of(await run(used)).message
+        monkeypatch.delenv("NO_PROXY")
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize("options", [{"proxy": "socks5://127.0.0.1:9"}, {"trust_env": True}, {"proxy": "127.0.0.1:9"}])
+async def test_a_proxy_that_cannot_be_used_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    for name in ("https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    used = profile("https://192.0.2.1/v1", options={"retries": 0, **options})
+    error = error_of(await run(used))
+    assert (error.kind, error.message) == ("bad_request", "proxy is no http:// or https:// address")
+    with pytest.raises(AgentError, match="proxy is no"):
+        await list_models(used, env={"SOME_KEY": KEY})
 
 
 async def test_no_certificates_are_loaded_for_http(loopback: Any, monkeypatch: Any) -> None:

@@ -38,6 +38,7 @@ from tui_agent.providers.silence import GRACE
 from tui_agent.providers.wire import Wire, WireFault
 
 PROXY_PASSWORD = 407
+NO_PROXY = "proxy is no http:// or https:// address"
 PIECE = 1 << 16
 """Bytes that are unpacked at once."""
 KEPT = 60.0
@@ -70,8 +71,11 @@ class Call:
 
     @property
     def proxy(self) -> str | None:
-        """The proxy that the profile names, where there is one in between."""
-        return None if is_loopback(self.url) else self.profile.options.get("proxy")
+        """The proxy in between: that of the profile, or of the environment where the profile says that this counts."""
+        options = self.profile.options
+        if is_loopback(self.url):
+            return None
+        return options.get("proxy") or (environment_proxy(self.url) if options.get("trust_env") is True else None)
 
 
 # ------------------------------------------------------------------ what is sent to whom
@@ -145,6 +149,16 @@ def load_httpx() -> Any:
         return sys.modules["httpx"]
 
 
+def environment_proxy(url: str) -> str | None:
+    """The proxy that the environment names for an address: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, and NO_PROXY for none."""
+    library: Any = importlib.import_module("urllib.request")  # 20 ms, for few
+    parts, named = parts_of(url), library.getproxies_environment()
+    if parts is None or library.proxy_bypass_environment(parts.netloc.rpartition("@")[2], named):
+        return None
+    found = named.get(parts.scheme) or named.get("all")
+    return f"http://{found}" if found and "://" not in found else found
+
+
 @asynccontextmanager
 async def client(call: Call) -> AsyncIterator[Any]:
     """The client for a call: the settings of the profile are the only ones that count.
@@ -155,12 +169,11 @@ async def client(call: Call) -> AsyncIterator[Any]:
     proxy = call.proxy
     for address in filter(None, (call.url, proxy)):
         call.network.record(address)
-    trust_env = not is_loopback(call.url) and options.get("trust_env") is True
-    opened_with = (origin(call.url), proxy, trust_env, options.get("ca_file"), call.bundle, times.connect, times.idle)
+    opened_with = (origin(call.url), proxy, options.get("ca_file"), call.bundle, times.connect, times.idle)
     kept = call.network.clients
     found = None if kept is None else kept.get(opened_with)
     if found is None:
-        found = _open(call, proxy, trust_env=trust_env)
+        found = _open(call, proxy)
         if kept is None:
             async with found:
                 yield found
@@ -169,13 +182,13 @@ async def client(call: Call) -> AsyncIterator[Any]:
     yield found
 
 
-def _open(call: Call, proxy: str | None, *, trust_env: bool) -> Any:
+def _open(call: Call, proxy: str | None) -> Any:
     httpx = load_httpx()
     times = call.profile.timeouts
     try:
         return httpx.AsyncClient(
             verify=tls(call.url, call.profile.options.get("ca_file"), call.bundle),
-            trust_env=trust_env,
+            trust_env=False,
             proxy=proxy,
             follow_redirects=False,
             event_hooks={"response": [keep_location]},
@@ -184,8 +197,8 @@ def _open(call: Call, proxy: str | None, *, trust_env: bool) -> Any:
         )
     except UnusableBundleError as error:
         raise WireFault(transport_error(error, call.url)) from None
-    except (ValueError, httpx.InvalidURL):
-        raise WireFault(ProviderError("bad_request", "proxy is no http:// or https:// address")) from None
+    except (ValueError, ImportError, httpx.InvalidURL):  # a library that is not there: for SOCKS
+        raise WireFault(ProviderError("bad_request", NO_PROXY, sent=False)) from None
 
 
 async def keep_location(response: Any) -> None:
@@ -334,6 +347,8 @@ def transport_error(error: Exception, url: str, start: str = "", proxy: str | No
     next_hop = f"the proxy {origin(proxy)}" if proxy else where
     there = f"{where} (by way of {next_hop})" if proxy else where
     causes = list(_causes(error))
+    if isinstance(error, ImportError):
+        return ProviderError("bad_request", NO_PROXY, sent=False)
     if isinstance(error, UnusableBundleError):
         return ProviderError("bad_request", str(error), sent=False)
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):

@@ -99,7 +99,7 @@ class HttpLink:
             )
         except UnusableBundleError as error:
             raise AgentError(str(error)) from None
-        except (ValueError, httpx.InvalidURL):
+        except (ValueError, ImportError, httpx.InvalidURL):
             raise AgentError("the proxy is no http:// or https:// address") from None
 
     def agreed(self, version: str) -> None:

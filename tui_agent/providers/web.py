@@ -310,7 +310,7 @@ async def _sent(address: str, reach: Reach, proxy: str | None, request: Mapping[
                             break
             finally:
                 await response.aclose()
-    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, ImportError) as error:
         raise AgentError(reach.network.secrets.hide(transport_error(error, address).message)) from error
     found = response.headers
     return _Raw(response.status_code, data, found.get("content-type", ""), response.extensions["location"], cut)
