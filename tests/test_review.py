@@ -19,7 +19,7 @@ from tui_agent import review
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.diff import diff
-from tui_agent.core.types import NO_BASE, Decision, ToolCall
+from tui_agent.core.types import NO_BASE, NOT_BEGUN, Decision, ToolCall
 from tui_agent.review import Entry, Note, Notes, outdated, proposed, without
 
 
@@ -206,16 +206,17 @@ def test_refused_and_parked_edits_stay_readable(bench):
     assert bench.changed("turn") == ()
 
 
-def test_an_edit_whose_base_was_not_applied_stays_readable_and_can_be_applied(bench):
+@pytest.mark.parametrize("note", [NO_BASE, NOT_BEGUN])
+def test_an_edit_whose_base_was_not_applied_or_that_was_stopped_stays_readable_and_can_be_applied(bench, note):
     (bench.root / "a.txt").write_text("1\n")
     bench.say("one")
     bench.workspace_reads("a.txt")
     call = ToolCall("c", "edit_file", {"path": "a.txt", "old": "1", "new": "2"})
-    event = ev.ToolDone(call, "refused", "not applied: base changed because #1 was refused", NO_BASE)
+    event = ev.ToolDone(call, "refused", "not applied", note)
     bench.log.append(event)
     assert review.other_after(event)
     (entry,) = bench.changed()
-    assert (entry.words, entry.mark, entry.now) == ("not applied: its base was not applied", "x", b"2\n")
+    assert (entry.words, entry.mark, entry.now) == (f"not applied: {note}", "x", b"2\n")
     assert asyncio.run(review.apply(bench, entry, None)).status == "applied"
     assert not [each for each in bench.changed() if each.proposed]
 

@@ -16,7 +16,7 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.diff import apply_hunks, diff
 from tui_agent.core.receipt import Receipt
-from tui_agent.core.types import NO_BASE, ApprovalRequest, Json, Outcome, ToolCall, WriteBytes
+from tui_agent.core.types import NO_BASE, NOT_BEGUN, ApprovalRequest, Json, Outcome, ToolCall, WriteBytes
 from tui_agent.session import Session
 from tui_agent.undo import narrowed, not_restored, state, undone
 from tui_agent.workspace.receipts import Restore, folders
@@ -76,8 +76,8 @@ def other_after(event: ev.Event | ev.Unknown) -> bool:
 
 
 def _stays(event: ev.ToolDone) -> bool:
-    """Whether an action was not carried out by the person's choice: refused, left out, or built on what was."""
-    return event.denied in _KEPT or (event.status == "refused" and event.note == NO_BASE)
+    """Whether an action was not carried out by the person's choice: refused, left out, built on what was, or stopped."""
+    return event.denied in _KEPT or (event.status == "refused" and event.note in {NO_BASE, NOT_BEGUN})
 
 
 def _since(events: Iterable[ev.Event | ev.Unknown], base: Base) -> list[ev.Event | ev.Unknown]:

@@ -183,6 +183,20 @@ async def test_stop_in_a_question_ends_the_run_with_a_valid_history() -> None:
     assert_answered(fold.history(events))
 
 
+async def test_behind_a_stop_a_no_stays_with_its_reason() -> None:
+    reply = {"calls": [call("write_file", path=f"{name}.py", content="2") for name in "abcd"]}
+    person = Person(["stop", "no:use pathlib", "skip:later", "yes"])
+    tools = FakeTools()
+    events = await events_of(Agent(scripted([reply]), tools, person))
+    assert tool_texts(events)[1:] == [
+        "user rejected the change: use pathlib",
+        "user skipped: later",
+        "not carried out: the run was stopped before it",
+    ]
+    assert tools.committed == []
+    assert ended(events).reason is StopReason.STOPPED
+
+
 async def test_after_a_stop_what_depends_on_the_refused_edit_was_not_started_either() -> None:
     reply = {"calls": [call("write_file", path="a.py", content="2"), call("write_file", path="a.py", content="3")]}
     events = await events_of(Agent(scripted([reply]), FakeTools({"a.py": b"1"}), Person(["stop"])))

@@ -257,7 +257,7 @@ async def test_why_it_is_asked_again(kept):
         assert "asked again because the rule pytest does not cover -p" in " ".join(d.text.split())
 
 
-@pytest.mark.parametrize("touched", [False, True])
+@pytest.mark.parametrize("touched", [False, ("right_square_bracket", "m", "w", "enter"), ("n", "w", "escape")])
 async def test_a_request_that_the_person_did_something_about_is_still_asked(kept, touched):
     def allowed(asked):
         return "a rule" if kept else ""
@@ -267,7 +267,7 @@ async def test_a_request_that_the_person_did_something_about_is_still_asked(kept
         await d.key("greater_than_sign")
         await d.later()
         if touched:
-            await d.key("right_square_bracket", "m", "w", "enter")
+            await d.key(*touched)
             await d.later()
         await d.key("less_than_sign")
         await d.later()

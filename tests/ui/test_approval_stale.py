@@ -321,6 +321,34 @@ async def test_what_was_begun_is_given_back_when_nothing_is_answered():
         assert d.kept == ["use pathlib"]
 
 
+async def test_what_was_begun_for_another_answer_or_on_a_line_is_given_back_behind_the_answer():
+    async with dialog(edit()) as d:
+        await d.key("n")
+        await d.pilot.press(*"use pathlib", "escape")
+        await d.later()
+        await d.key(NEXT, "m")
+        await d.pilot.press(*"odd", "escape")
+        await d.later()
+        await d.key("y")
+        assert (await d.answer())[0].answer == "yes"
+        assert d.kept == ["use pathlib\n\nodd"]
+
+
+async def test_a_yes_that_an_earlier_stop_keeps_from_beginning_gives_its_words_back():
+    async with dialog(edit("1"), edit("2"), edit("3")) as d:
+        await d.key("greater_than_sign")
+        await d.later()
+        await d.key("Y")
+        await d.pilot.press(*"for now", "enter")
+        await d.later()
+        await d.key("n")
+        await d.pilot.press(*"never", "enter")
+        await d.later()
+        await d.key("escape")
+        assert [decision.answer for decision in await d.answer()] == ["stop", "yes", "no"]
+        assert d.kept == ["for now"], "a no is told with its reason, whatever was stopped before it"
+
+
 async def test_nothing_is_given_back_of_what_was_sent():
     async with dialog(edit()) as d:
         await d.key(NEXT, "m")

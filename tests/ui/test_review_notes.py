@@ -31,12 +31,21 @@ async def test_a_note_side_by_side_is_about_the_new_line():
         assert "src/a.py:11\n> ten\n10" in d.result
 
 
-async def test_escape_drops_a_note_and_then_leaves():
+async def test_escape_leaves_a_note_which_is_there_again_and_then_the_pane_with_what_was_begun():
     async with pane() as d:
         await d.key("down", "down", "m", "x", "escape")
         assert isinstance(d.app.screen, Review)
-        await d.key("escape")
-        assert d.result == ""
+        assert not d.app.screen.notes.items
+        assert d.kept[-1] == "x"
+        await d.key("m", "y", "escape", "escape")
+        assert d.result == "xy"
+
+
+async def test_what_was_begun_and_is_kept_then_is_a_note_alone():
+    async with pane() as d:
+        await d.key("down", "down", "m", "x", "escape", "m", "y", "enter", "escape")
+        assert d.result.endswith("\nxy")
+        assert d.result.count("x") == 1
 
 
 async def test_a_note_without_a_cursor_is_about_the_first_change_in_sight():

@@ -8,12 +8,16 @@ import pytest
 from textual.widgets.text_area import Selection
 
 from tests.ui.test_app import idle, running, send, stalling
+from tests.ui.test_reviewing import writer
 from tests.ui.test_steering import steps
 from tests.ui.test_transcript import drag
 from tests.waiting import until
+from tui_agent.core import events as ev
 from tui_agent.providers.scripted import scripted
 from tui_agent.ui.app import AgentApp
+from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.modal import Modal
+from tui_agent.ui.palette import Palette
 
 LOG = "".join(f"line {number}\n" for number in range(312))
 
@@ -98,4 +102,19 @@ async def test_over_a_running_turn_it_stops_the_turn_and_what_lies_over_it_stays
         assert app.screen is above
         await pilot.press("ctrl+c")
         await until(lambda: app.screen is app.main)
+        assert app.is_running
+
+
+async def test_over_the_keys_of_a_question_it_is_the_answer_to_the_question(tmp_path: Path) -> None:
+    async with running(tmp_path, writer()) as (app, pilot):
+        await send(app, pilot, "work")
+        await until(lambda: isinstance(app.screen, ApprovalScreen))
+        await until(lambda: app.screen.armed)
+        await pilot.press("f1")
+        await until(lambda: isinstance(app.screen, Palette))
+        await pilot.press("ctrl+c")
+        await idle(app)
+        assert app.screen is app.main
+        (done,) = [event for event in app.session.events if isinstance(event, ev.ToolDone)]
+        assert (done.status, done.denied) == ("refused", "person")
         assert app.is_running

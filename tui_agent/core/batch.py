@@ -26,6 +26,7 @@ from tui_agent.core.record import Record
 from tui_agent.core.stage import Stage, tool_failed
 from tui_agent.core.types import (
     NO_BASE,
+    NOT_BEGUN,
     REPEATED,
     ApprovalRequest,
     Decision,
@@ -50,7 +51,7 @@ IN_PLAIN_WORDS = "reply  in plain words"
 NO_ACTION: Key = ("", -1)
 """Stands among the keys of actions for a reply that was none: no action is the same as it, nor are two in a row across it."""
 STOPPED = "stopped by you at a question"
-NOT_STARTED = Outcome("refused", "not carried out: the run was stopped before it", note="not started")
+NOT_STARTED = Outcome("refused", "not carried out: the run was stopped before it", note=NOT_BEGUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +231,10 @@ class Work:
                     continue
                 request = planned.request
                 outcome, denied = refusal(request, planned.verdict, decision)
-                if stop is not None or (stopped and request.id not in decisions):
+                said_no = _by_person(decision) and decision.answer != "stop"  # it stays, and so does its reason
+                if not said_no and (stop is not None or (stopped and request.id not in decisions)):
                     outcome, denied = NOT_STARTED, ""  # who stops wants nothing more to begin that they did not approve
-                elif outcome is None or not _by_person(decision):  # their own no, and its reason, stays
+                elif outcome is None or not _by_person(decision):
                     base = next((undone[d] for d in request.depends_on if d in undone), "")
                     base = base or _in_part(request, decision, steps)
                     if base:

@@ -443,6 +443,8 @@ REPEATED = "repeated"
 """The note of an action that was not carried out because it had just been."""
 NO_BASE = "its base was not applied"
 """The note of an edit that was built on another one, which is not there as it was proposed."""
+NOT_BEGUN = "not started"
+"""The note of an action that was left when its run was stopped."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,12 +296,20 @@ class AgentApp(CaretApp, inherit_bindings=False):
         self.main.act(action_id)
 
     def action_stop_below(self) -> None:
-        """Stop the turn that runs below a list or a review; they stay, and so does what is being written there."""
+        """Stop the turn that runs below a list or a review; they stay, and so does what is being written there.
+
+        Over a question it is the answer to that, as it is without the list.
+        """
         working = self.main.conversation is not None and self.talk.working
         asks = isinstance(self.screen, LateModal)  # a question has its own answer to it
         selects = isinstance(self.focused, Input) and not self.focused.selection.is_empty
         if not working or not isinstance(self.screen, Modal) or asks or selects:
             raise SkipAction
+        if asked := [screen for screen in self.screen_stack if isinstance(screen, LateModal)]:
+            while self.screen is not asked[-1]:
+                self.screen.dismiss(None)
+            asked[-1].interrupt()
+            return
         self.main.act("agent.stop")
         self.notify("The turn is stopped.", markup=False)
 

@@ -27,6 +27,7 @@ class NoteField(Field):
         super().__init__(id=id, disabled=True)
         self._keep, self._message = keep, ""
         self.notes = Notes()
+        self._begun: dict[tuple[str, int, bool], str] = {}
         self.about: Note | None = None
         """The line that a note is being written about."""
         self.display = False
@@ -34,10 +35,12 @@ class NoteField(Field):
     def open(self, about: Note) -> None:
         """Let the person write about a line, or change what they wrote."""
         self.about, self.display = about, True
-        self.write(self.notes.text(about), f"note on line {about.line}")
+        self.write(self._begun.pop(about.place, self.notes.text(about)), f"note on line {about.line}")
 
     def leave(self) -> None:
-        """Out of the field; what stands there is not kept."""
+        """Out of the field; what stands there is no note, but is there again when the field is opened again."""
+        if (about := self.about) is not None and self.value.strip() != self.notes.text(about):
+            self._begun[about.place] = self.value.strip()
         self.about = None
         self.disabled, self.display = True, False
         self.screen.set_focus(None)
@@ -51,7 +54,11 @@ class NoteField(Field):
     def on_input_changed(self) -> None:
         """What was written so far outlives a kill."""
         writing = "" if self.about is None else self.value.strip()
-        self._keep("\n\n".join(filter(None, (self._message, writing))))
+        self._keep("\n\n".join(filter(None, (self.with_begun(self._message), writing))))
+
+    def with_begun(self, message: str) -> str:
+        """A message, and behind it what was begun and became no note."""
+        return "\n\n".join(filter(None, (message, *self._begun.values())))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Keep the note; an empty one is none."""

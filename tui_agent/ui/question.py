@@ -44,13 +44,23 @@ class Question:
 
     @property
     def unsent(self) -> str:
-        """The notes on lines, and what was begun, that no answer of the person took along."""
-        sent = {given.request_id for given in self.asked.decisions if given.by == "key" and given.answer != "stop"}
-        asked = zip(self.asked.requests, self.asked.present, strict=True)
-        left = [self._sheets[now.id] for first, now in asked if first.id not in sent and now.id in self._sheets]
-        return "\n\n".join(
-            filter(None, (words for sheet in left for words in (sheet.words(""), *sheet.begun.values())))
-        )
+        """What was written that no answer of the person took along: words with an answer, notes on lines, what was begun.
+
+        A yes behind a stop is not carried out, so that what was written with it is told to nobody.
+        """
+        given = {decision.request_id: decision for decision in self.asked.decisions if decision.by == "key"}
+        words: list[str] = []
+        stopped = False
+        for first, now in zip(self.asked.requests, self.asked.present, strict=True):
+            decision, sheet = given.get(first.id), self._sheets.get(now.id)
+            answer = "" if decision is None else decision.answer
+            stopped = stopped or answer == "stop"
+            if decision is not None and answer == "yes" and stopped:
+                words.append(decision.reason)
+            elif sheet is not None and answer in {"", "stop"}:
+                words.append(sheet.words(""))
+            words += sheet.begun.values() if sheet is not None else ()
+        return "\n\n".join(filter(None, words))
 
     @property
     def written(self) -> str:
@@ -122,4 +132,6 @@ class Question:
 
     def _touched(self, request: ApprovalRequest) -> bool:
         sheet = self._sheets.get(request.id)
-        return sheet is not None and (bool(sheet.notes.items) or (sheet.diff is not None and bool(sheet.diff.left_out)))
+        if sheet is None:
+            return False
+        return bool(sheet.notes.items or sheet.begun or (sheet.diff is not None and sheet.diff.left_out))

@@ -98,7 +98,7 @@ class World:
 
 
 class Review(Modal[str]):
-    """Returns all notes as one message for the model, "" when there are none."""
+    """Returns all notes as one message for the model, with what was begun behind it; "" when there is neither."""
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = bindings("review", OWN.__getitem__)
@@ -394,4 +394,5 @@ class Review(Modal[str]):
             return
         noted = {note.path for note in self.notes.items}
         now = {path: await self._world.present(path) for path in noted}
-        self.dismiss(self.notes.message([replace(e, now=now[e.path]) for e in self._files.entries if e.path in now]))
+        message = self.notes.message([replace(e, now=now[e.path]) for e in self._files.entries if e.path in now])
+        self.dismiss(self._note.with_begun(message))

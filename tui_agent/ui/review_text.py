@@ -29,7 +29,7 @@ AGAINST: dict[Base, str] = {
     "head": "against HEAD",
 }
 _SHORT: dict[Base, str] = {"session": "session", "turn": "turn", "head": "HEAD"}
-NOTING = "Enter keep   empty: no note   Esc drop"
+NOTING = "Enter keep   empty: no note   Esc back"
 
 _FIRST = tuple(
     f"review.{name}"
