@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tui_agent.core import programs
 from tui_agent.core.patterns import always_rule, always_rules
-from tui_agent.core.policy import DEFAULT, ROWS, Policy, decide
+from tui_agent.core.policy import DEFAULT, ROWS, Policy, decide, may_hold
 from tui_agent.core.programs import OPTIONS, TOOLS, classify
 from tui_agent.core.shell import needs_shell, split
 from tui_agent.core.types import ConfigError, Permission, PermissionClass, PolicyRequest, Verdict
@@ -507,3 +507,9 @@ def test_text_that_needs_a_shell_is_never_allowed_by_a_pattern(text: str) -> Non
         assert answer(text, DEFAULT) != "allow"
     if needs_shell(f"pytest {text}"):
         assert answer(f"pytest {text}", DEFAULT) != "allow"
+
+
+@pytest.mark.parametrize(("pattern", "holds"), [("pytest -x", False), ("ls", True), ("write:src/", True)])
+def test_in_a_folder_that_is_not_trusted_no_pattern_of_a_command_may_hold(pattern: str, holds: bool) -> None:
+    assert may_hold(pattern, replace(DEFAULT, trusted=False)) == holds
+    assert may_hold(pattern, DEFAULT)

@@ -282,3 +282,13 @@ async def test_a_request_that_the_person_did_something_about_is_still_asked(kept
             ("yes", "key"),
             ("no", "key") if touched else ("yes", "a rule"),
         ]
+
+
+@pytest.mark.parametrize("holds", [True, False])
+async def test_a_rule_that_would_not_hold_here_is_not_offered(kept, holds):
+    async with dialog(run("pytest", "-x"), keep=keep(kept), holds=lambda _: holds) as d:
+        assert ("a allow…" in d.text) == holds
+        await d.key("a")
+        await d.later()
+        assert ("allow without asking" in d.text) == holds
+        assert d.fed == ([] if holds else ["a"])

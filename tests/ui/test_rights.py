@@ -194,3 +194,15 @@ async def test_after_a_stop_nothing_more_is_asked(tmp_path: Path) -> None:
         assert not isinstance(app.screen, ApprovalScreen)
         asked = [event.tool for event in app.session.events if isinstance(event, ev.Asked)]
         assert asked == ["write_file"] * 3
+
+
+async def test_in_a_folder_that_is_not_trusted_no_rule_for_a_command_is_offered(tmp_path: Path) -> None:
+    call = {"name": "run_command", "arguments": {"argv": ["pytest", "-x"]}}
+    model = scripted([{"text": "I test.", "calls": [call]}, {"text": "done"}])
+    async with running(tmp_path, model, trusted=False) as (app, pilot):
+        await send(app, pilot, "work")
+        await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
+        assert "the folder is not trusted" in " ".join(text_of(app).split())
+        assert "allow…" not in text_of(app)
+        await pilot.press("escape")
+        await idle(app)

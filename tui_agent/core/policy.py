@@ -253,6 +253,11 @@ def _off(pattern: str, policy: Policy) -> str:
     return ""
 
 
+def may_hold(pattern: str, policy: Policy) -> bool:
+    """Whether an allow pattern can hold here at all: none of a command does in a folder that is not trusted."""
+    return path_of(pattern) is not None or _off(pattern, policy) != UNTRUSTED
+
+
 def _denied(words: tuple[str, ...], command: Command) -> bool | None:
     """Say whether a command begins with a deny pattern; None if that shows only at run time."""
     command = without_git_options(command)

@@ -13,6 +13,7 @@ from textual import events
 
 from tui_agent.core.display import plain
 from tui_agent.core.patterns import AlwaysRule
+from tui_agent.core.policy import may_hold
 from tui_agent.core.types import ApprovalRequest, Decision
 from tui_agent.permissions import Scope
 from tui_agent.ui.approval import ask_on_screen
@@ -50,7 +51,13 @@ class Asking:
         check = session.check() if session else None
         known: dict[str, Any] = {}
         if session is not None:
-            known = {"fresh": session.workspace.fresh, "keep": self._keep, "allowed": session.workspace.allowed}
+            space = session.workspace
+            known = {
+                "fresh": space.fresh,
+                "keep": self._keep,
+                "holds": lambda rule: may_hold(rule.pattern, space.permissions),
+                "allowed": space.allowed,
+            }
         first, self.first = self.first, False
         self._mark(True)
         self._since = self.clock()

@@ -37,7 +37,7 @@ class Means:
     """The ways there are; what is None there is not.
 
     `after` names what runs after applying; `first`: the person never was asked before. `looks` is how diffs look. `edit` opens an editor, `page` a pager, `fresh` looks
-    whether a file still is as it was shown, `keep` keeps a rule; `allowed` is the rule by which a request needs no answer
+    whether a file still is as it was shown, `keep` keeps a rule, and `holds` says whether that could hold here; `allowed` is the rule by which a request needs no answer
     now, "" when it does.
     """
 
@@ -48,4 +48,5 @@ class Means:
     page: Page | None = None
     fresh: Fresh = _as_shown
     keep: Keep | None = None
+    holds: Callable[[AlwaysRule], bool] = lambda _: True
     allowed: Callable[[ApprovalRequest], str] = lambda _: ""

@@ -50,7 +50,7 @@ class Sheet:
         self.fresh: WriteBytes | str | None = None
         self.choosing: AlwaysRule | None = None
         self._means = means
-        self._rules = always_rules(request.policy)
+        self._rules = tuple(filter(means.holds, always_rules(request.policy)))
 
     @property
     def diff(self) -> DiffView | None:
@@ -76,7 +76,7 @@ class Sheet:
 
     @property
     def rules(self) -> tuple[AlwaysRule, ...]:
-        """The rules that may be kept, the narrowest first: none for what was escaped, or not seen wholly."""
+        """The rules that may be kept, the narrowest first: none that would not hold, none for what was escaped or not seen."""
         odd = self.view.warns - self.subject.expected
         seen = self.may_approve and self.view.seen == self.view.total
         return self._rules if seen and not odd and self._means.keep is not None else ()
