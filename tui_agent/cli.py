@@ -41,17 +41,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # whoever read our output has gone; point it elsewhere so that the interpreter does not complain at exit
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.dup2(nowhere, 2)
+        silence()  # whoever read our output has gone
         return 141
     except OSError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
             return not_written(error)
         if error.errno != errno.EIO:
             return crashed(user_paths(), secrets)
-        return 128 + signal.SIGHUP  # the terminal that we wrote to is gone
+        silence()  # the terminal that we wrote to is gone
+        return 128 + signal.SIGHUP
     except Exception:  # noqa: BLE001 - the top border: a crash leaves a reason, and never a raw traceback on the screen
         return crashed(user_paths(), secrets)
 
@@ -118,6 +116,13 @@ def complete_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - for as long as we live
         elif mode == "w" and isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
+
+
+def silence() -> None:
+    """Point stdout and stderr to nowhere: what is left in them would fail at exit, and change the exit code."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
 
 
 def not_written(why: OSError) -> int:

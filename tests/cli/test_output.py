@@ -433,6 +433,27 @@ def test_a_full_disk_behind_stderr_has_its_exit_code(shell: Shell) -> None:
     assert not (shell.state / "crash.log").exists()
 
 
+def test_a_terminal_that_is_gone_behind_stderr_is_no_crash(shell: Shell) -> None:
+    ours, theirs = os.openpty()
+    os.close(ours)
+    with serving(Text("Hello.")) as server:
+        shell.use(server.url)
+        done = subprocess.run(
+            [sys.executable, "-m", "tui_agent", "-p", "hi"],
+            cwd=shell.work,
+            env=shell.environment({}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            timeout=PATIENCE,
+            check=False,
+            start_new_session=True,
+        )
+    os.close(theirs)
+    assert done.returncode == 129, done.stdout
+    assert not (shell.state / "crash.log").exists()
+
+
 def test_an_empty_answer_is_said(shell: Shell) -> None:
     with serving(Text("")) as server:
         shell.use(server.url)

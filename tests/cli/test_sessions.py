@@ -48,6 +48,18 @@ def test_prune_only_says_it_first_and_then_does_it(shell: Shell) -> None:
     assert new.exists()
 
 
+def test_what_prune_could_not_remove_is_named_and_an_exit_code(shell: Shell) -> None:
+    old = made(shell.data / "sessions", *turn("old"))
+    os.utime(old / "log.jsonl", (1, 1))
+    code = (
+        "import shutil\ndef no(*_, **__): raise PermissionError(13, 'Permission denied')\n"
+        "shutil.rmtree = no\nfrom tui_agent.cli import entry; entry()"
+    )
+    done = shell.run("sessions", "prune", "--older", "90d", command=("-c", code))
+    assert done.code == 1
+    assert done.out.startswith(f"kept  {old.name}  {old} cannot be removed: Permission denied\n0 sessions removed")
+
+
 def test_an_export_without_a_name_says_what_it_takes(shell: Shell) -> None:
     done = shell.run("sessions", "export")
     assert (done.code, done.out) == (5, "")
