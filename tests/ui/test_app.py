@@ -380,6 +380,13 @@ async def test_an_unknown_command_keeps_the_draft(tmp_path: Path) -> None:
         assert ends(app) == []
 
 
+async def test_no_notice_holds_what_acts_on_a_terminal(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([])) as (app, _):
+        app.main.notify("job: echo a\u202eb \x1b]0;owned\x07", markup=False)
+        await until(lambda: app._notifications)
+        assert [shown.message for shown in app._notifications] == ["job: echo a<U+202E>b <ESC>]0;owned<BEL>"]
+
+
 async def test_a_path_at_the_start_is_no_command(tmp_path: Path) -> None:
     async with running(tmp_path, scripted([{"text": "ok"}])) as (app, pilot):
         await send(app, pilot, "/usr/lib is what?")

@@ -17,6 +17,7 @@ from textual.widgets import Input
 from textual.worker import WorkerFailed
 
 from tui_agent.config import Loaded, load
+from tui_agent.core.display import plain
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import Model
 from tui_agent.demo import PROFILE
@@ -287,7 +288,8 @@ class AgentApp(CaretApp, inherit_bindings=False):
         self.carrying.copy(self._clipboard)
 
     def notify(self, message: str, **options: Any) -> None:
-        """Say something for a while; what stands there already is not said a second time."""
+        """Say something for a while, whoever's words are in it; what stands there already is not said a second time."""
+        message = plain(message, "prose")
         if all(shown.message != message for shown in self._notifications):
             super().notify(message, **options)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tui_agent.core.display import plain
+from tui_agent.core.display import label, plain
 from tui_agent.jobs import Job, Jobs
 from tui_agent.ui.palette import Palette, PaletteItem
 
@@ -59,7 +59,7 @@ class JobList:
             self._tell(f"Sent to the background as job {self._jobs.adopt(one).number}. /jobs shows and ends it.")
 
     def _ended(self, job: Job) -> None:
-        self._tell(f"Job {job.number} has ended ({job.state}): {job.command[:60]}")
+        self._tell(f"Job {job.number} has ended ({job.state}): {label(job.command, 60, 'action')}")
         if self._app.session.jobs.record():
             self._app.talk.catch_up()
 
