@@ -357,8 +357,9 @@ def closing_line(session_id: str, events: Sequence[ev.Durable], code: int, durat
     """What it came to, in the parts of one line."""
     end, totals, changes = ending(events), fold.totals(events), fold.changes(events)
     added, removed = sum(c.added for c in changes.values()), sum(c.removed for c in changes.values())
+    unchecked = " (no check)" if end.reason is StopReason.UNVERIFIED and end.check == "none" else ""
     return [
-        f"  {end.reason.value.replace('_', ' ')}",
+        f"  {end.reason.value.replace('_', ' ')}{unchecked}",
         f"{len(changes)} file{'s' * (len(changes) != 1)}  +{added} -{removed}" if changes else "no file changed",
         f"{end.steps} step{'s' * (end.steps != 1)}  {seconds(duration)}",
         f"{_taken(totals)}  {_price(totals.cost)}",

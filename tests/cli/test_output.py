@@ -28,6 +28,7 @@ def test_remarks_beside_actions_are_not_the_answer(shell: Shell) -> None:
         done = shell.run("--yes", "-p", "write")
     assert done.out == "Done.\n"
     assert "  I will write it.\n" in done.err
+    assert "  unverified (no check)    1 file  +1 -0    2 steps" in done.err
 
 
 def test_json_of_a_finished_task(shell: Shell) -> None:

@@ -41,12 +41,13 @@ _CODED = late(r"`([A-Za-z_][\w.]*)(?:\(\))?`|\b([A-Za-z_]\w*)\(\)")
 _SHAPED = late(r"(?<![\w./-])([a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,})(?![\w/.-]*\w)")
 _NAME = r"[`'\"]?([A-Za-z_][\w./-]*?)(?:\(\))?[`'\"]?"
 _RENAME = late(
-    rf"\brename\s+(?:the\s+)?(?:\w+\s+)?{_NAME}\s+(?:to|into|as|->)\s+{_NAME}(?=[\s,;:!?)]|\.(?:\s|$)|$)", re.IGNORECASE
+    rf"\brename\s+(the\s+)?(\w+\s+)?{_NAME}\s+(?:to|into|as|->)\s+{_NAME}(?=[\s,;:!?)]|\.(?:\s|$)|$)", re.IGNORECASE
 )
+_FOLDERS = frozenset({"folder", "directory", "dir", "package", "module"})
 _ADD = late(
     r"\b(add|create|write|implement|define|introduce)\s+(?:a|an|the)?\s*(?:new\s+)?"
     r"(?:function|method|class|constant|variable|command|option|flag|test)\s+(called\s+|named\s+|`)?"
-    r"([A-Za-z_]\w*)(\(\)|`|\s+(?:to|in|into)\s+\S+\.\w)?",
+    r"((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(\(\)|`|\s+(?:to|in|into)\s+\S+\.\w)?",
     re.IGNORECASE,
 )
 _RECIPES: Mapping[str, frozenset[str]] = MappingProxyType(
@@ -84,7 +85,7 @@ _TESTS_WANTED = late(
     re.IGNORECASE,
 )
 _OTHER_WORK = late(
-    r"\b(?:fix|repair|change|refactor|rename|implement|replace|convert|move|support|handle|remove|delete"
+    r"\b(?:fix(?!\s+(?:any|whatever)\b)|repair|change|refactor|rename|implement|replace|convert|move|support|handle|remove|delete"
     r"|make(?!\s+(?:them|it|sure|tests?|the\s+tests?|all\s+tests?)\b))\b",
     re.IGNORECASE,
 )
@@ -160,11 +161,14 @@ def _made(text: str, changed: Mapping[str, Changed], everywhere: Mapping[str, Ch
     """What is missing of a rename or an addition that a text asks for, "" when nothing is; None: it asks for neither."""
     if renamed := _RENAME.search(text):
         stays = _KEEPS.search(text) is not None
-        return _renamed(renamed[1], renamed[2].rstrip("."), changed, {} if stays else everywhere)
+        _, kind, old, new = renamed.groups()
+        if renamed[1] and not kind and old.isalpha() and old.islower() and text[renamed.start(3) - 1] not in "`'\"":
+            kind, old = old, "it"  # "rename the title to ...": a word for a thing, not its name
+        return _renamed((kind or "").strip().lower(), old, new.rstrip("."), changed, {} if stays else everywhere)
     added = {
         name: verb for verb, before, name, behind in _ADD.findall(text) if before or behind or _SHAPED.fullmatch(name)
     }
-    absent = [name for name, verb in added.items() if not any(_came(name, verb, change) for change in changed.values())]
+    absent = [name for name, verb in added.items() if not any(_came(name, verb, *item) for item in changed.items())]
     if absent:
         return f"the task asks for {_list(absent)}, and no changed file has it as a new name"
     return "" if added else None
@@ -243,27 +247,46 @@ def _identifiers(task: str) -> list[str]:
     return list(dict.fromkeys(found))[:_MOST]
 
 
-def _renamed(old: str, new: str, changed: Mapping[str, Changed], everywhere: Mapping[str, Changed]) -> str:
+def _renamed(kind: str, old: str, new: str, changed: Mapping[str, Changed], everywhere: Mapping[str, Changed]) -> str:
     if old.lower() in _GENERIC:  # "rename the file to ...": which one is not said
         return (
             ""
             if (new.islower() and new.isalpha()) or _in_any(new, changed)
             else f"the new name {new} is in no changed file"
         )
-    if "." in old or "/" in old:  # a file
-        moved = any(_same_file(path, new) and c.after is not None for path, c in changed.items())
-        left = not any(_same_file(path, old) and c.after is None for path, c in changed.items())
-        return "" if moved and not left else f"{old} was not renamed to {new}"
-    if not _in_any(new, changed):
+    there = any(_is_at(path, new) and change.after is not None for path, change in changed.items())
+    if there and any(_is_at(path, old) and change.after is None for path, change in changed.items()):
+        return ""
+    if _is_file(old) or kind in _FOLDERS:
+        return f"{old} was not renamed to {new}"
+    name, was = new.rpartition(".")[2], old.rpartition(".")[2]
+    if not _in_any(name, changed):
         return f"the new name {new} is in no changed file"
     left_in = [path for path, change in everywhere.items() if _holds(change.after, old)]
+    if not left_in and old != was:  # "Foo.bar": of another class it stays, so that it is fewer is enough
+        fewer = any(c.before is None or _count(c.before, was) > _count(c.after, was) for c in everywhere.values())
+        left_in = [] if fewer else list(everywhere)
     return f"the old name {old} is still in {_list(left_in)}" if left_in else ""
 
 
-def _came(name: str, verb: str, change: Changed) -> bool:
+def _is_file(name: str) -> bool:
+    return "/" in name or ("." in name and not _may_be_code(name))
+
+
+def _is_at(path: str, name: str) -> bool:
+    """Whether a path is a file of this name, lies in a folder, or belongs to a module of this name."""
+    named = posixpath.normpath(name)
+    module = f"/{named.replace('.', '/')}/" in f"/{posixpath.splitext(path)[0]}/"
+    return module or _same_file(path, named) or f"/{named}/" in f"/{path}"
+
+
+def _came(name: str, verb: str, path: str, change: Changed) -> bool:
     """Whether a name is there that was asked for: what is to be implemented or written may have stood there as a stub."""
+    if _is_file(name):
+        return _same_file(path, name) and change.after is not None
     stub = verb.lower() in {"implement", "write", "define"}
-    return _holds(change.after, name) and (stub or not _holds(change.before, name))
+    own = name.rpartition(".")[2]
+    return any(_holds(change.after, n) and (stub or not _holds(change.before, n)) for n in (own, own.replace("_", "-")))
 
 
 def _in_any(name: str, changed: Mapping[str, Changed]) -> bool:

@@ -127,7 +127,7 @@ def check_text(check: ev.CheckDone) -> str:
         return f"check passed: {command}{_changed_by(check)}"
     if not check.ran:
         return f"the check could not be run, which is no fault of yours: {command}\n{check.output}"
-    how = "did not end in time" if check.exit_code is None else f"exit {check.exit_code}"
+    how = "did not end" if check.exit_code is None else f"exit {check.exit_code}"
     output = head_and_tail(check.output, CHECK_HEAD, CHECK_TAIL, rest_of(check.kept))
     return f"check FAILED ({how}): {command}{_changed_by(check)}\n{output}"
 
