@@ -407,6 +407,9 @@ async def test_one_escape_ends_a_countdown_and_keeps_the_message(tmp_path: Path)
             assert app.main.composer.text == "hello"
             (end,) = [e for e in app.session.events if isinstance(e, ev.RunEnded)]
             assert end.reason is StopReason.STOPPED
+            assert end.detail.startswith("stopped by you before the next try: ")
+            assert end.detail.endswith("slow down")
+            await until(lambda: "slow down" in text_of(app))
         assert [path for path, *_ in fake.asked] == ["/v1/chat/completions"]
 
 

@@ -129,7 +129,8 @@ class _Run:
             record.note(spent)
         for call in tuple(record.open.values()):
             record.note(ev.ToolDone(call, "error", "interrupted by the person; not carried out", "stopped"))
-        record.end(StopReason.STOPPED, "stopped by you")
+        why = f" before the next try: {self.builder.failing.message}" if self.builder.failing is not None else ""
+        record.end(StopReason.STOPPED, f"stopped by you{why}")
 
     async def turns(self, images: tuple[Image, ...]) -> Events:
         """Ask, act, repeat, until something ends the run."""

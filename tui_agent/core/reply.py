@@ -208,6 +208,8 @@ class ReplyBuilder:
         self._end: ReplyEnd | None = None
         self.held = False
         """The request is not with the server now: it waits for its next try, or for what it needs."""
+        self.failing: ProviderError | None = None
+        """Why it waits for its next try."""
 
     def add(self, delta: Delta) -> None:
         """Take the next delta, in order. What the eye sees of the wait before it carries nothing of the reply."""
@@ -223,6 +225,7 @@ class ReplyBuilder:
             self._end = delta
         elif isinstance(delta, RetryTick):
             self.held = delta.seconds > 0
+            self.failing = delta.error if self.held else None
         else:
             self.held = bool(delta.what)
 
