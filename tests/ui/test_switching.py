@@ -253,7 +253,7 @@ async def test_the_key_of_the_card_loads_the_model_anew(tmp_path: Path, keys: tu
         table = {"type": "ollama", "endpoint": fake.url, "model": "qwen", "generation": {"num_ctx": 32_768}}
         async with running(tmp_path, scripted([]), {"ollama": table}) as (app, pilot):
             await trapped(app, pilot)
-            assert "Ctrl+X f fix it   Ctrl+X i ignore for this session" in text_of(app)
+            await until(lambda: "Ctrl+X f fix it   Ctrl+X i ignore for this session" in text_of(app))
             fake.answers["/api/generate"] = (200, {"done": True, "done_reason": "unload"})
             fake.answers["/api/ps"] = (200, {"models": [{"name": "qwen", "context_length": given}]})
             asked = len(fake.asked)
