@@ -207,6 +207,19 @@ async def test_an_edited_text_must_be_approved_again_under_a_new_id():
         assert decision.instead.effect == WriteBytes("src/a.py", b"one\ntwo\nthree\n", b"one\n2\nthree\nfour\n")
 
 
+async def test_yes_to_a_text_that_was_edited_back_to_the_old_one_is_no_answer():
+    async with dialog(edit("1"), edit=editing(b"one\ntwo\nthree\n")) as d:
+        await d.key("e")
+        await d.later()
+        assert "nothing is changed: n says no" in d.text
+        await d.key("y")
+        await d.later()
+        assert not d.task.done()
+        await d.key("n", "enter")
+        (decision,) = await d.answer()
+        assert decision.answer == "no"
+
+
 def failing(_text):
     raise EditorError("vim ended with 1; nothing was taken from it.")
 

@@ -131,6 +131,8 @@ def seen_line(view: WrapView, *, again: bool, own: Keymap = USUAL) -> str:
         return "comparing…"
     if isinstance(view, DiffView) and view.chosen == frozenset():
         return own.say("nothing is taken: {dialog.no} says no")
+    if isinstance(view, DiffView) and view.base == view.new:
+        return own.say("nothing is changed: {dialog.no} says no")
     if again and unseen:
         return f"{own.way('dialog.yes')} again: {unseen:,} of {view.total:,} not seen"
     if must_see_end(view) and not view.end_seen:

@@ -120,7 +120,7 @@ def body(effect: Effect, looks: Looks | None = None) -> WrapView:
 
 def may_approve(view: WrapView) -> bool:
     """Whether enough was on screen, and enough is taken, for `y` to mean anything."""
-    if isinstance(view, DiffView) and view.chosen == frozenset():
+    if isinstance(view, DiffView) and (view.chosen == frozenset() or view.base == view.new):
         return False
     return view.complete and (view.end_seen or not must_see_end(view))
 
