@@ -50,7 +50,8 @@ class Run:
         ends, denied = self.of(ev.RunEnded), [done for done in self.of(ev.ToolDone) if done.denied]
         if not (ends and ends[-1].reason is StopReason.DENIED and denied):
             return ""
-        last: ev.ToolDone = denied[-1]
+        ending = [done for done in denied if ends[-1].detail == f"denied: {done.summary}" and done.denied != "skip"]
+        last: ev.ToolDone = (ending or denied)[-1]  # behind it stands what the person said no to in the same question
         same = [done for done in denied if signature(done.call) == signature(last.call)]
         return last.denied if len(same) < TOO_OFTEN else ""
 

@@ -249,3 +249,20 @@ def test_what_a_mode_allowed_and_a_stop_kept_from_beginning_is_not_asked_about_t
     (stopped, _) = [e for e in made.events if isinstance(e, ev.ToolDone)]
     assert stopped.note == "not started"
     assert replayed(made, tmp_path, execute=True)[0] == 0
+
+
+@pytest.mark.parametrize("execute", [False, True], ids=["recorded", "executed"])
+@pytest.mark.parametrize(
+    ("answers", "more"),
+    [(["stop", "no:use pathlib", "skip:later"], {}), (["no:never", "skip:later", "yes"], {"on_reject": "stop"})],
+    ids=["stopped", "denied"],
+)
+def test_a_no_behind_what_ended_the_task_plays_as_it_was(
+    tmp_path: Path, answers: list[str], more: dict[str, Any], execute: bool
+) -> None:
+    calls = [native("write_file", path=f"{name}.txt", content="one\n")["calls"][0] for name in "xyz"]
+    made = asyncio.run(record(tmp_path, "native", [{"calls": calls}], Person(answers), **more))
+    reasons = {answer.partition(":")[2] for answer in answers[1:] if ":" in answer}
+    assert {e.note for e in made.events if isinstance(e, ev.ToolDone)} >= reasons
+    code, said = replayed(made, tmp_path, execute=execute)
+    assert code == 0, said
