@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Key
 
 from tests.ui.test_app import idle, running, send, text_of
 from tests.ui.test_desk import ANSWERS, choose, queued, said, told
@@ -66,6 +67,19 @@ async def test_a_message_is_handed_to_the_running_turn_once(tmp_path: Path, by: 
         assert said(app) == ["work", "later"]
         assert [e.text for e in app.session.events if isinstance(e, ev.Steered)] == ["use tabs"]
         assert user_texts(seen[2]) == ["work", "use tabs"]
+
+
+async def test_a_key_does_not_go_before_what_was_typed_before_it(tmp_path: Path) -> None:
+    model, _, go = steps(0)
+    async with running(tmp_path, model) as (app, pilot):
+        await queued(app, pilot)
+        for letter in "tabs":  # all of it waits at once, as after a moment in which the program was busy
+            app.post_message(Key(letter, letter))
+        app.post_message(Key("ctrl+s", None))
+        await until(lambda: app.talk.queue != [])
+        assert (app.talk.queue, app.main.composer.text) == (["tabs"], "")
+        go.release()
+        go.release()
 
 
 async def test_what_comes_too_late_begins_the_next_turn_before_what_waited(tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ Handler = Callable[[str], None]
 """Carries out an action; the argument is what stood behind a slash command."""
 AT_ONCE = frozenset({"app.quit", "app.suspend", "ui.interrupt", "ui.mouse", "ui.redraw"})
 """What can be done from the first moment on."""
+_OF_DRAFT = frozenset({"composer.editor", "history.search", "queue.steer"})
+"""What takes the draft: a key of the app is heard before the letters that still wait for the composer."""
 
 
 def bindings() -> list[BindingType]:
@@ -308,7 +310,10 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     def action_act(self, action_id: str) -> None:
         """A key of the table."""
-        self.act(action_id)
+        if action_id in _OF_DRAFT:
+            self.composer.call_later(self.act, action_id)
+        else:
+            self.act(action_id)
 
     def act(self, action_id: str, argument: str = "") -> None:
         """Carry out an action of the table; before there is a session few of them mean anything."""
