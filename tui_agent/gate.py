@@ -65,7 +65,8 @@ async def run_check(workspace: Workspace, argv: tuple[str, ...], emit: Emit) -> 
     result, receipt = await workspace.check(argv, TIMEOUT, emit)
     if result is None:
         return ev.CheckDone(argv, None, "interrupted by the person", receipt.duration, receipt=receipt)
-    output = "\n".join([result.error or result.output, *(f"({remark})" for remark in result.remarks)])
+    limit = [f"stopped after the time limit of {TIMEOUT:g} s"] if result.timed_out else []
+    output = "\n".join([result.error or result.output, *(f"({remark})" for remark in (*limit, *result.remarks))])
     long = result.exit_code != 0 and len(output) > CHECK_HEAD + CHECK_TAIL
     kept = await to_the_end(lambda: workspace.outputs.keep(output)) if long else ""
     ran, sandbox = result.error is None, result.sandbox
