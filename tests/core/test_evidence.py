@@ -51,6 +51,8 @@ def test_a_task_that_names_nothing_to_change_needs_no_evidence(task: str) -> Non
         ("Repair util.py", True),
         ("Repair src/util.py.", True),
         ("Repair `./src/util.py`, please", True),
+        ("Repair util.py.Then run the tests", True),
+        ("Repair other.py.Then run the tests", False),
         ("Repair other.py", False),
         ("Repair other.py or util.py", True),
         ("rename old_name to new_name", True),

@@ -80,6 +80,8 @@ _ASIDE = late(
     re.IGNORECASE,
 )
 """Where a text names something to point at it or to ask about it, or a traceback does: that need not change."""
+_JOINED = late(rf"(\.(?:{'|'.join(_EXTENSIONS.split())}))\.(?=[A-Z][a-z]*(?![\w.]))")
+"""A file's name at the end of a sentence, and the first word of the next without a blank between them."""
 _TESTS_WANTED = late(
     r"\b(?:add|write|create|generate|extend|improve|more|missing|no|without|lacks?|needs?)\s+(?:[\w-]+\s+){0,4}?(?:tests?|specs?)\b",
     re.IGNORECASE,
@@ -153,7 +155,7 @@ def _in_force(said: Sequence[str]) -> list[str]:
     for text in said:
         if texts and _INSTEAD.search(text[:_READ]):
             texts.clear()
-        texts.append(text[:_READ])
+        texts.append(_JOINED.sub(r"\1. ", text[:_READ]))
     return texts
 
 
