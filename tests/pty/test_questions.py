@@ -160,6 +160,7 @@ def test_a_rule_is_kept_for_the_folder_and_the_next_command_is_not_asked(home: H
         say("", call("run_command", argv=["echo", "hello"])),
         say("done"),
     )
+    home.answer_trust(trusted=True)  # elsewhere no rule of a command holds, and none is offered
     with Terminal(home) as t:
         t.ready().task()
         t.armed().wait_for("Run this command?", "a allow")
