@@ -34,10 +34,10 @@ from tui_agent.sessions import LARGEST
         (Timeouts(first_event=0.1), b"", b": ping\n\n", "no answer within 0.1 s"),
         (Timeouts(idle=0.1), chunk({"content": "a"}), b"", "no bytes for 0.1 s"),
         (Timeouts(idle=0.1), chunk({"content": "a"})[:-3], b"", "no answer within"),
-        (Timeouts(progress=0.1), chunk({"content": "a"}), b": ping\n\n", "nothing but keep-alives for 0.1 s"),
+        (Timeouts(progress=1.5), chunk({"content": "a"}), b": ping\n\n", "nothing but keep-alives for 1.5 s"),
         (Timeouts(progress=0.1), chunk({"content": "a"}), b"", "no bytes for 0.1 s"),
         (Timeouts(idle=0.1, progress=0.1), chunk({"content": "a"}), b"", "no bytes for 0.1 s"),
-        (Timeouts(progress=0.1), chunk({"content": "a"}), b"data: {}\n\n", "nothing but keep-alives for 0.1 s"),
+        (Timeouts(progress=1.5), chunk({"content": "a"}), b"data: {}\n\n", "nothing but keep-alives for 1.5 s"),
     ],
 )
 async def test_limits_on_silence(loopback: Any, times: Timeouts, sent: bytes, every: bytes, message: str) -> None:
