@@ -137,6 +137,8 @@ def _interrupted(own: Sequence[Recorded], at: int) -> bool:
             return not (at + 1 < len(own) and isinstance(own[at + 1], ev.ProviderFailed))
         case ev.ToolDone(note=note) if note == "stopped" or note.startswith(unfinished.WORD):
             return True
+        case ev.CheckDone(exit_code=None):  # by the end that follows at once: a check at its limit has none, either
+            return at + 1 < len(own) and isinstance(own[at + 1], ev.RunEnded) and _interrupted(own, at + 1)
         case ev.RunEnded(reason=StopReason.STOPPED, detail=detail):
             return detail in {"stopped by you", CUT_OFF}
         case ev.RunEnded(reason=StopReason.CONTEXT_LIMIT | StopReason.TOKEN_LIMIT | StopReason.COST_LIMIT):

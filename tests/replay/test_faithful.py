@@ -242,6 +242,33 @@ async def test_a_session_that_went_on_after_an_interrupted_batch_plays_as_it_was
     assert (made.root / "n.txt").read_text() == "two\n"
 
 
+@pytest.mark.parametrize("execute", [False, True], ids=["recorded", "executed"])
+async def test_a_check_that_was_interrupted_is_not_waited_for_again(tmp_path: Path, execute: bool) -> None:
+    root = (tmp_path / "work").resolve()
+    root.mkdir()
+    check = ("sh", "-c", "grep -q one n.txt || sleep 30")
+    made = Session(terms(tmp_path, settings=Settings(sandbox="none", checks={str(root): check})), Person())
+    edits = [native("write_file", path="n.txt", content=f"{word}\n") for word in ("one", "two")]
+    made.use(scripted([*edits, say("Done.")]), Profile("p", "scripted", "scripted", model="m", protocol="native"))
+    checks = [asyncio.Event(), asyncio.Event()]
+
+    async def until_it_checks() -> None:
+        async with aclosing(made.run("make it")) as events:
+            async for event in events:
+                if isinstance(event, ev.Phase) and event.name == "checking":
+                    next(begun for begun in checks if not begun.is_set()).set()
+
+    task = asyncio.create_task(until_it_checks())
+    await asyncio.wait_for(checks[1].wait(), 60)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [e.exit_code for e in made.events if isinstance(e, ev.CheckDone)] == [0, None]
+    await play_session(made, "go on")
+    code, said = await asyncio.to_thread(replayed, made, tmp_path, execute=execute)
+    assert code == 0, said
+
+
 def test_what_a_mode_allowed_and_a_stop_kept_from_beginning_is_not_asked_about_then(tmp_path: Path) -> None:
     both = [*native("write_file", path="n.txt", content="one\n")["calls"]]
     both += native("run_command", argv=["true"])["calls"]
