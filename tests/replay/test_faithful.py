@@ -246,20 +246,20 @@ async def test_a_session_that_went_on_after_an_interrupted_batch_plays_as_it_was
 async def test_a_check_that_was_interrupted_is_not_waited_for_again(tmp_path: Path, execute: bool) -> None:
     root = (tmp_path / "work").resolve()
     root.mkdir()
-    check = ("sh", "-c", "grep -q one n.txt || sleep 30")
+    check = ("sh", "-c", "echo begun; grep -q one n.txt || sleep 30")
     made = Session(terms(tmp_path, settings=Settings(sandbox="none", checks={str(root): check})), Person())
     edits = [native("write_file", path="n.txt", content=f"{word}\n") for word in ("one", "two")]
     made.use(scripted([*edits, say("Done.")]), Profile("p", "scripted", "scripted", model="m", protocol="native"))
-    checks = [asyncio.Event(), asyncio.Event()]
+    second = asyncio.Event()
 
     async def until_it_checks() -> None:
         async with aclosing(made.run("make it")) as events:
             async for event in events:
-                if isinstance(event, ev.Phase) and event.name == "checking":
-                    next(begun for begun in checks if not begun.is_set()).set()
+                if isinstance(event, ev.CommandOutput) and any(isinstance(e, ev.CheckDone) for e in made.events):
+                    second.set()
 
     task = asyncio.create_task(until_it_checks())
-    await asyncio.wait_for(checks[1].wait(), 60)
+    await asyncio.wait_for(second.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
