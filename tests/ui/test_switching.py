@@ -336,6 +336,28 @@ async def test_a_window_for_this_session(tmp_path: Path) -> None:
         assert [body["options"] for path, _, body in fake.asked if path == "/api/chat"] == [{"num_ctx": 8192}]
 
 
+@pytest.mark.parametrize("given", [32_768, 8192])
+async def test_the_key_that_asks_for_a_window_is_judged_by_the_next_answer(tmp_path: Path, given: int) -> None:
+    with serving(ollama_fake()) as fake:
+        table = {"type": "ollama", "endpoint": fake.url, "model": "qwen"}
+        async with running(tmp_path, scripted([]), {"ollama": table}) as (app, pilot):
+            await trapped(app, pilot)
+            shown = [path for path, *_ in fake.asked].count("/api/ps")
+            await pilot.press("ctrl+x", "f")
+            # it is still loaded as it was, and the next message loads it anew: nothing is wrong
+            await until(lambda: [path for path, *_ in fake.asked].count("/api/ps") > shown)
+            await until(lambda: app.session.info is not None and app.session.info.window == 32_768)
+            assert text_of(app).count("Context smaller than it looks") == 1
+            assert app.talk.trap is None
+            await send(app, pilot, "/effort high")
+            await until(lambda: app.session.info is not None and app.session.info.window == 32_768)
+            fake.answers["/api/ps"] = (200, {"models": [{"name": "qwen", "context_length": given}]})
+            await send(app, pilot, "more")
+            await ended(app, 2)
+            await until(lambda: app.session.info is not None and app.session.info.window == given)
+            assert (app.talk.trap is not None) is (given == 8192)
+
+
 async def test_enough_context_says_nothing(tmp_path: Path) -> None:
     with serving(ollama_fake(32_768)) as fake:
         table = {"type": "ollama", "endpoint": fake.url, "model": "qwen", "generation": {"num_ctx": 32_768}}

@@ -102,6 +102,11 @@ def profile_info(profile: Profile) -> ModelInfo:
     return ModelInfo(profile.model or "", asked_window(profile), images=profile.images, pricing=profile.pricing)
 
 
+def loading(profile: Profile) -> tuple[object, ...]:
+    """What decides which model Ollama loads, and how large its window is."""
+    return profile.endpoint, profile.model, profile.generation.get("num_ctx")
+
+
 def as_asked(info: ModelInfo, profile: Profile) -> ModelInfo:
     """A model that is not loaded yet, with the window that it would get from this profile."""
     asked = asked_window(profile)
@@ -119,6 +124,8 @@ class Switching:
         self._known: tuple[Profile, bool] | None = None
         """The profile that was last asked about, and whether it had answered by then."""
         self._replies = 0
+        self._loaded: tuple[object, ...] | None = None
+        """What was asked of Ollama when it last answered here: until then what it has loaded is somebody else's."""
         self._models: dict[str, dict[str, ModelInfo]] = {}
         """The models of each profile's server, where the person has asked for them."""
 
@@ -312,13 +319,20 @@ class Switching:
         if not app.talk.totals.replies:
             return
         # what Ollama has loaded is known only once this model has answered
-        key = (profile, profile.wire == "ollama-native" and app.talk.totals.replies > self._replies)
+        answered = profile.wire == "ollama-native" and app.talk.totals.replies > self._replies
+        if answered:
+            self._loaded = loading(profile)
+        key = (profile, answered)
         if key != self._known and profile.wire != "scripted" and not app.talk.working:
             self._known = key
-            app.run_worker(self.learn(profile), name="inspect", exclusive=True, group="inspect")
+            loaded = profile.wire != "ollama-native" or self._loaded == loading(profile)
+            app.run_worker(self.learn(profile, loaded=loaded), name="inspect", exclusive=True, group="inspect")
 
-    async def learn(self, profile: Profile) -> None:
-        """Ask the server about the model of this profile, and say what is wrong with its context."""
+    async def learn(self, profile: Profile, *, loaded: bool = True) -> None:
+        """Ask the server about the model of this profile, and say what is wrong with its context.
+
+        `loaded`: what the server has loaded is what this profile asks for; else the next message loads it anew.
+        """
         app = self._app
         try:
             info = await inspect(profile, env=app.begin.environment, network=app.begin.network)
@@ -326,7 +340,7 @@ class Switching:
             return  # the window stays unknown, and is shown as such
         if app.session.profile != profile:
             return
-        app.session.info = info
+        app.session.info = info = info if loaded else as_asked(replace(info, window=None), profile)
         if not self.traps.learned(info, profile) and fits(info, app.talk.meter.tokens) == "too small":
             app.talk.note(note(info, profile, self.today()), "Too long for the model's window")
         app.main.refresh_state()
