@@ -115,12 +115,13 @@ async def stream_reply(
                         yield ev.Phase("streaming")
                     unsaved.append(text)
                     waiting += len(text)
+                    written += len(text)
+                    # first what the eye sees: a checkpoint of what it has not seen is what a lost session left
+                    yield TextDelta(text) if live else ev.ArgumentsDelta("reply", written)
                     if waiting > CHECKPOINT_CHARS or clock() - saved_at > CHECKPOINT_SECONDS:
                         yield ev.Checkpoint("".join(unsaved))
                         waiting, saved_at = 0, clock()
                         unsaved.clear()
-                    written += len(text)
-                    yield TextDelta(text) if live else ev.ArgumentsDelta("reply", written)
                 case CallDelta(key, name=name, arguments=piece):
                     names[key] = name or names.get(key, "")
                     sizes[key] += len(piece)
