@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
@@ -442,6 +443,21 @@ async def test_a_long_answer_leaves_checkpoints_whose_fold_is_the_text() -> None
     crashed = log.events[: log.events.index(kept[-1]) + 1]
     assert text.startswith(fold.history(crashed)[-1].text)
     assert fold.history(log.events)[-1].text == text
+
+
+async def test_what_came_late_is_seen_before_it_is_kept() -> None:
+    late = count(0.0, 3.0)
+    agent = Agent(scripted([{"text": "late " * 50}]), FakeTools(), clock=lambda: next(late))
+    texts = [e for e in await events_of(agent) if isinstance(e, TextDelta | ev.Checkpoint)]
+    assert isinstance(texts[0], TextDelta)
+    seen = kept = ""
+    for event in texts:
+        if isinstance(event, TextDelta):
+            seen += event.text
+        else:
+            kept += event.text
+            assert seen == kept
+    assert kept
 
 
 async def test_an_edited_proposal_is_asked_and_answered_under_its_own_id() -> None:
