@@ -19,7 +19,7 @@ from tui_agent.core.disk import beginning, is_folder
 from tui_agent.core.programs import GIT_PLAIN, subcommand
 from tui_agent.core.types import AgentError
 from tui_agent.core.wrappers import GIT_VALUES, base_name
-from tui_agent.workspace.git_index import UnreadableIndexError, gitlinks
+from tui_agent.workspace.git_index import UnreadableIndexError, below, gitlinks
 
 _DIFFS = frozenset(
     ("diff", "show", "log", "whatchanged", "reflog", "format-patch", "diff-tree", "diff-index", "diff-files")
@@ -32,6 +32,8 @@ _MAIL = ("cccmd", "headercmd", "sendmailcmd", "smtpserver", "tocmd")
 _FIXED = (
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
+    ("diff.submodule", "short"),  # "diff" starts a git in a repository that only a commit names, with its programs
+    ("index.threads", "1"),  # with more git begins to read an index where that itself says
     ("log.showSignature", "false"),
     ("protocol.ext.allow", "never"),
     ("safe.bareRepository", "explicit"),
@@ -106,6 +108,8 @@ _COLLECTING = "gc.recentobjectshook"
 """One for which there is no such variable either: started when git collects what nobody needs."""
 _MAY_COLLECT = frozenset({"bisect", "gc", "prune", "rebase", "repack"})
 """Plain sub-commands that collect when they are told to, or start others that do."""
+_MOVES = frozenset({"am", "bisect", "checkout", "cherry-pick", "merge", "rebase", "revert", "stash", "switch"})
+"""Plain sub-commands that make another index, and enter the repositories that it names."""
 _KEEPS_ALL = GIT_PLAIN - _MAY_COLLECT
 _NEVER_BY_ITSELF = {"gc.auto": "0", "maintenance.auto": "false"}
 _TOGETHER: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -191,7 +195,7 @@ def environment(words: Sequence[str], folder: str) -> dict[str, str]:
     """
     which = subcommand(tuple(words)) if is_git(words) else ""
     try:
-        found = off(_folders(words, folder), may_collect=which not in _KEEPS_ALL)
+        found = off(_folders(words, folder), may_collect=which not in _KEEPS_ALL, moves=which in _MOVES)
     except TooMuchError as error:
         return {**_VARIABLES, "GIT_DIR": f"/dev/null/{error}"}
     pairs = enumerate([*_FIXED, *sorted(found.settings.items())])
@@ -225,16 +229,16 @@ class Off:
     variables: dict[str, str] = field(default_factory=dict)
 
 
-def off(folders: Iterable[str], *, may_collect: bool = True) -> Off:
+def off(folders: Iterable[str], *, may_collect: bool = True, moves: bool = False) -> Off:
     """What keeps from being started whatever the repositories around these folders name.
 
-    `may_collect`: the command may make git look for objects that nobody needs.
+    `may_collect`: the command may make git look for objects that nobody needs. `moves`: it may make another index.
 
     Raises:
         TooMuchError: there may be more of them, or one cannot be kept from it.
     """
     found = Off()
-    for text in texts((Path(folder), _around(Path(folder))) for folder in folders):
+    for text in texts(((Path(folder), _around(Path(folder))) for folder in folders), everywhere=moves):
         for section, name, key, value in settings(text):
             if name is not None:
                 found.settings.update({f"{section}.{name}.{each}": none for each, none in _TOGETHER.get(section, ())})
@@ -332,10 +336,11 @@ def _value(written: str) -> str:
     return value.partition("\0")[0]
 
 
-def texts(places: Iterable[tuple[Path, list[Path]]]) -> Iterator[str]:
+def texts(places: Iterable[tuple[Path, list[Path]]], *, everywhere: bool = False) -> Iterator[str]:
     """The configuration files of the repositories at these folders and of those that git enters from there.
 
     With each folder stand those that hold its configuration. Files that they include count, too, whatever the condition.
+    `everywhere`: also those that no index names, in as many folders as are looked through.
 
     Raises:
         TooMuchError: there are more, or one is longer, than is looked through.
@@ -344,22 +349,36 @@ def texts(places: Iterable[tuple[Path, list[Path]]]) -> Iterator[str]:
     seen: set[Path] = set()
     while todo:
         place, own = todo.pop(0)
-        bases = {place, *(mark.parent for mark in own)}
-        hash_size, known = 20, len(seen)
+        bases = {place, *(up for up in _up(place) if os.path.lexists(up / ".git")), *(mark.parent for mark in own)}
+        known = len(seen)
         for text in _configuration(own, seen):
             yield text
             for section, _, key, value in settings(text):
                 if (section, key) == ("core", "worktree"):
                     bases |= {mark / value for mark in own}
-                elif (section, key, value.lower()) == ("extensions", "objectformat", "sha256"):
-                    hash_size = 32
         if len(seen) > known:
             try:
-                links = {link for mark in own for link in gitlinks(mark, hash_size)}
+                links = {link for mark in own for size in _hash_sizes(own) for link in gitlinks(mark, size, bases)}
             except UnreadableIndexError as error:
                 raise TooMuchError(str(error)) from error
             entered = [base / link for base in sorted(bases) for link in sorted(links)]
+            if everywhere:
+                with contextlib.suppress(UnreadableIndexError):
+                    entered += [base / each for base in sorted(bases) for each in sorted(below(base)) if each]
             todo += [(folder, _around(folder)) for folder in entered]
+
+
+def _hash_sizes(own: list[Path]) -> set[int]:
+    """How long names of objects may be here: git takes that from the file itself, from none that it includes."""
+    written = [text for mark in own if (text := _read(mark / "config")) is not None]
+    sha256 = [
+        any(
+            (section, key, value.lower()) == ("extensions", "objectformat", "sha256")
+            for section, _, key, value in settings(text)
+        )
+        for text in written
+    ]
+    return {32 if each else 20 for each in sha256} or {20}
 
 
 def _configuration(own: list[Path], seen: set[Path]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +16,13 @@ MAX_BYTES = 64 * 1024 * 1024
 STAGES = 0x3000
 """Bits of `Entry.flags` that are set for a path with a conflict."""
 _EXTENDED = 0x4000
-_LINK_MODE = 0o160000
-_MARK = _LINK_MODE.to_bytes(4, "big")
+_LINK, _FOLDER = 0xE0, 0x40
+"""The upper bits of the second byte of a mode: another repository, and a folder that a sparse index does not take apart."""
+_LONG = 0xFFF
+"""A length of a name that only says: at least this."""
+_ODD = "an index that git may take apart otherwise"
+MOST_FOLDERS = 10_000
+"""Folders that are looked through for repositories that an index does not name."""
 
 
 class UnreadableIndexError(AgentError):
@@ -65,31 +70,93 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     return value, at + 1
 
 
-def gitlinks(mark: Path, hash_size: int = 20) -> set[str]:
+def gitlinks(mark: Path, hash_size: int = 20, bases: Iterable[Path] = ()) -> set[str]:
     """The paths at which a repository, whose `.git` is `mark`, holds others: git enters them by itself.
+
+    Of a folder that a sparse index only names as one, it is each repository that stands below it, in `mark.parent` or
+    one of the `bases`.
 
     Raises:
         UnreadableIndexError: there are some that cannot be found out.
     """
-    found = set()
-    for data in _with_links(mark):  # fast: only an index with such an entry is taken apart
-        links = {entry.path for entry in entries(data, hash_size) if entry.stat[6] == _LINK_MODE}
-        if b"" in links or len(data) == MAX_BYTES:
-            raise UnreadableIndexError("an index that is not read wholly names repositories")
-        found |= {link.decode("utf-8", "surrogateescape") for link in links}
+    found, tops = set(), {mark.parent, *bases}
+    for data in _indexes(mark):
+        for kind, path in _no_files(data, hash_size):
+            place = path.decode("utf-8", "surrogateescape")
+            found |= {place} if kind == _LINK else {f"{place}/{each}" for top in tops for each in below(top / place)}
     return found
 
 
 def enters(mark: Path) -> bool:
     """Whether the index of a repository may hold others, also one that cannot be taken apart."""
-    return any(True for _ in _with_links(mark))
+    try:
+        return any(True for data in _indexes(mark) for _ in _no_files(data, 20))
+    except UnreadableIndexError:
+        return True
 
 
-def _with_links(mark: Path) -> Iterator[bytes]:
+def below(folder: Path, most: int = MOST_FOLDERS) -> set[str]:
+    """The folders below this one that hold a `.git`, as git would name them from here, "" for itself.
+
+    Raises:
+        UnreadableIndexError: there are more folders than are looked through.
+    """
+    found, todo, looked = set(), [""], 0
+    while todo:
+        place = todo.pop()
+        looked += 1
+        if looked > most:
+            raise UnreadableIndexError("more folders than are looked through may be repositories")
+        with contextlib.suppress(OSError), os.scandir(folder / place) as entries_here:
+            for entry in entries_here:
+                if entry.name == ".git":
+                    found.add(place)
+                elif entry.is_dir(follow_symlinks=False):
+                    todo.append(f"{place}{entry.name}/")
+    return found
+
+
+def _no_files(data: bytes, hash_size: int) -> Iterator[tuple[int, bytes]]:
+    """(type, path) of the repositories and folders in an index, taken apart as git does: by the lengths that it tells.
+
+    Only the upper bits of a mode say what an entry is. The loop is bare, for an index may hold very many files.
+    """
+    if len(data) == MAX_BYTES:
+        raise UnreadableIndexError("an index that is not read wholly may name repositories")
+    if len(data) < 12 or data[:4] != b"DIRC" or (version := int.from_bytes(data[4:8])) not in {2, 3, 4}:
+        return
+    at, path, name_at = 12, b"", 42 + hash_size
+    for _ in range(int.from_bytes(data[8:12])):
+        begin = at + name_at
+        if begin + 2 > len(data):
+            raise UnreadableIndexError(_ODD)
+        kind, high = data[at + 26] & 0xF0, data[begin - 2]
+        length = (high & 0x0F) << 8 | data[begin - 1]
+        if high & 0x40:  # extended
+            begin += 2
+        kept = 0
+        if version == 4:
+            dropped, begin = _number(data, begin)
+            kept = len(path) - dropped
+        end = data.find(b"\0", begin)
+        if end < 0 or kept < 0 or (length != _LONG and kept + end - begin != length):
+            raise UnreadableIndexError(_ODD)
+        if version == 4:
+            path = path[:kept] + data[begin:end]
+            at = end + 1
+        else:
+            at += (end - at + 8) // 8 * 8
+        if kind in {_LINK, _FOLDER}:
+            path = path if version == 4 else data[begin:end]
+            if not path:
+                raise UnreadableIndexError(_ODD)
+            yield kind, path
+
+
+def _indexes(mark: Path) -> Iterator[bytes]:
     shared = []
     with contextlib.suppress(OSError), os.scandir(mark) as found:
         shared = sorted(mark / entry.name for entry in found if entry.name.startswith("sharedindex."))
     for file in (mark / "index", *shared):
-        data = beginning(file, MAX_BYTES) or b""
-        if _MARK in data or len(data) == MAX_BYTES:
+        if data := beginning(file, MAX_BYTES):
             yield data
