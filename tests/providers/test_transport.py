@@ -84,6 +84,22 @@ def test_every_failure_of_the_transport_is_one_sentence() -> None:
         assert KEY not in told.message
 
 
+def test_a_proxy_of_the_environment_that_is_not_used_is_told_where_nothing_else_leads_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import httpx
+
+    monkeypatch.setenv("HTTPS_PROXY", f"http://me:{KEY}@proxy:3128")
+    monkeypatch.setenv("NO_PROXY", "inside.test")
+    for error in (raised(httpx.ConnectError(KEY), socket.gaierror(-2, KEY)), httpx.ConnectTimeout(KEY)):
+        told = connection.transport_error(error, "https://host/v1").message
+        assert "the proxy of the environment is not used: name it as [network] proxy" in told
+        assert KEY not in told
+        for url in ("https://inside.test/v1", "https://127.0.0.1/v1"):
+            assert "proxy" not in connection.transport_error(error, url).message
+        assert "environment" not in connection.transport_error(error, "https://host/v1", proxy="http://other:1").message
+
+
 def test_a_proxy_that_fails_is_named_and_not_the_server() -> None:
     import httpx
 

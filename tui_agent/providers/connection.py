@@ -358,7 +358,10 @@ def transport_error(error: Exception, url: str, start: str = "", proxy: str | No
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return ProviderError("network", f"TLS with {there} failed: is it really https?", sent=False)
     if any(isinstance(cause, socket.gaierror) for cause in causes):
-        return ProviderError("network", f"the name of {next_hop} cannot be resolved", retryable=True, sent=False)
+        missed = "" if proxy else _missed_proxy(url)
+        return ProviderError(
+            "network", f"the name of {next_hop} cannot be resolved{missed}", retryable=True, sent=False
+        )
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         return ProviderError(
             "network",
@@ -367,7 +370,8 @@ def transport_error(error: Exception, url: str, start: str = "", proxy: str | No
             sent=False,
         )
     if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
-        return ProviderError("network", f"cannot connect to {next_hop}", retryable=True, sent=False)
+        missed = "" if proxy else _missed_proxy(url)
+        return ProviderError("network", f"cannot connect to {next_hop}{missed}", retryable=True, sent=False)
     if isinstance(error, httpx.TimeoutException):
         return ProviderError("network", f"{there} does not answer in time", retryable=True)
     if isinstance(error, httpx.ProxyError):
@@ -384,6 +388,16 @@ def transport_error(error: Exception, url: str, start: str = "", proxy: str | No
     if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
         return ProviderError("network", f"{there} closed the connection", retryable=True)
     return ProviderError("protocol", f"the request to {where} could not be sent ({type(error).__name__})")
+
+
+def _missed_proxy(url: str) -> str:
+    """What helps where only a proxy leads out, and the environment names one that does not count."""
+    if is_loopback(url) or environment_proxy(url) is None:
+        return ""
+    return (
+        " (the proxy of the environment is not used: name it as [network] proxy in your config, "
+        "or set trust_env = true in the options of the profile)"
+    )
 
 
 def _causes(error: BaseException) -> list[BaseException]:
