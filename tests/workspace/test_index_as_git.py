@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.test_git import git_here
+from tui_agent.core.programs import names_program
+from tui_agent.workspace.git import FACT, fact
 
 AS = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
 LINK, FOLDER = 0o160000, 0o040000
@@ -129,3 +131,10 @@ def test_one_that_the_next_branch_names(tmp_path: Path) -> None:
     os.utime(root / "sub/f", (1, 1))
     git(root, "checkout", "next")
     assert (tmp_path / "PWN").exists()
+
+
+def test_a_word_that_lets_git_into_them_is_said_to_start_programs() -> None:
+    assert fact(("git", "log", "-p")) == FACT
+    for word in ("--submodule=diff", "--sub=diff", "--submodule"):
+        assert fact(("git", "log", "-p", word)) == ""
+        assert names_program(("git", "log", "-p", word))

@@ -257,7 +257,7 @@ NAMES_PROGRAM: Mapping[str, re.Pattern[str]] = {
     "tar": _names("--to-command.*", "--use-c.*", "-[a-zA-Z]*I.*", "--checkpoint-action.*", "--rmt-command.*", "--rsh-command.*"),
     "make": _names("SHELL[:+?!]*=.*", "--eval.*", "-[a-zA-Z]*[fCIE].*", "--(make)?file.*", "--directory.*", "[A-Z]+[:+?!]*=.*"),
     **dict.fromkeys(("gcc", "g++", "clang", "javac", "rustc"), _names("-wrapper", "-B.*", "@.*", "-fplugin.*", "-C.*", "--codegen.*", "-J.*", "-processor.*")),
-    "git": _names("--ext-diff", "--textconv"),
+    "git": _names("--ext-.*", "--textc.*", "--sub.*"),
     "mypy": _names("--python-executable.*", "--config-file.*"),
     "strace": _names("-o.*", "--output.*"),
     **dict.fromkeys(("eslint", "jest", "prettier", "phpunit", "pytest", "rubocop", "rspec", "vitest"), _names("--(config|plugin|bootstrap|require|rulesdir|resolver).*", "-[cpr]")),

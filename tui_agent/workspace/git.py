@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_agent.core.disk import beginning, is_folder
-from tui_agent.core.programs import GIT_PLAIN, subcommand
+from tui_agent.core.programs import GIT_PLAIN, names_program, subcommand
 from tui_agent.core.types import AgentError
 from tui_agent.core.wrappers import GIT_VALUES, base_name
 from tui_agent.workspace.git_index import UnreadableIndexError, below, gitlinks
@@ -161,9 +161,9 @@ def fact(words: Sequence[str]) -> str:
     """What a person is told beside a git command: `FACT` where it holds.
 
     Not for a sub-command that is not known (it may be another program), nor for one that may start git in another
-    repository: what it sets here does not reach there.
+    repository (so does `--submodule=diff`): what it sets here does not reach there.
     """
-    known = is_git(words) and subcommand(tuple(words)) in GIT_PLAIN
+    known = is_git(words) and subcommand(tuple(words)) in GIT_PLAIN and not names_program(words)
     return FACT if known else ""
 
 
