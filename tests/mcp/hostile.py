@@ -73,6 +73,14 @@ def call(number: int) -> None:
         case "huge":
             put({"id": number, "result": {"content": [{"type": "text", "text": "row\n" * 400_000}]}})
             return
+        case "nan" | "half-pair" | "deep" | "no-utf-8" | "number-last":
+            what = {"nan": "NaN", "half-pair": '"\\ud800"', "deep": "[" * 90_000 + "]" * 90_000, "no-utf-8": '"\udcff"'}
+            result = f'"result": {{"structuredContent": {what.get(HOW, "NaN")}}}'
+            parts = ['"jsonrpc": "2.0"', f'"id": {number}', result]
+            line = "{" + ", ".join(reversed(parts) if HOW == "number-last" else parts) + "}\n"
+            sys.stdout.buffer.write(line.encode(errors="surrogateescape"))
+            sys.stdout.flush()
+            return
         case "wrong":
             put({"id": number, "result": {"content": "no list"}})
             return
@@ -126,6 +134,10 @@ def main() -> None:
             case "tools/list" if HOW == "pages":
                 page = int(message["params"].get("cursor", 0))
                 put({"id": number, "result": {"tools": [tool(f"page{page}")], "nextCursor": str(page + 1)}})
+            case "tools/list" if HOW == "deep-list":
+                inner = "[" * 90_000 + "]" * 90_000
+                sys.stdout.write(f'{{"jsonrpc": "2.0", "id": {number}, "result": {{"tools": {inner}}}}}\n')
+                sys.stdout.flush()
             case "tools/list":
                 put({"id": number, "result": {"tools": tools()}})
                 if HOW == "short" and NOTE and NOTE.read_text().count("tools/list") == 1:

@@ -41,6 +41,31 @@ async def test_a_call_ends_and_says_why(tmp_path: Path, how: str, note: str, wor
         assert "\n3\n" in (await servers.call(request(servers, "other/add", a=1, b=2))).text
 
 
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("nan", "NaN is not JSON"),
+        ("number-last", "NaN is not JSON"),
+        ("half-pair", "half of a surrogate pair"),
+        ("deep", "nested deeper"),
+        ("no-utf-8", "it is not JSON"),
+    ],
+)
+async def test_an_answer_that_cannot_be_read_ends_its_call_at_once(tmp_path: Path, how: str, words: str) -> None:
+    async with running(tmp_path, hostile(tmp_path, how, timeout=600)) as servers:
+        said = await asyncio.wait_for(servers.call(request(servers, "h/go", text="x")), PATIENCE)
+        assert said.failed
+        assert f"what it sent cannot be read: {words}" in said.text
+        assert "What it did by then is not known." in said.text
+        assert one(servers).state == "ready"
+
+
+async def test_a_list_that_cannot_be_read_says_so_and_not_that_it_is_slow(tmp_path: Path) -> None:
+    async with running(tmp_path, hostile(tmp_path, "deep-list")) as servers:
+        assert one(servers).state == "failed"
+        assert "what it sent cannot be read: nested deeper" in one(servers).fault
+
+
 async def test_one_that_never_answers_is_given_up_and_told(tmp_path: Path) -> None:
     note = tmp_path / "note"
     async with running(tmp_path, hostile(tmp_path, "silent", str(note), timeout=0.3)) as servers:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -31,6 +32,10 @@ LAST_ANSWERS = 1.0
 """Seconds that are waited for answers of a server that has forgotten who asks."""
 
 _NO_SUCH = -32601
+_HEAD = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"')
+_TAIL = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+"""Where the number of an answer stands that cannot be read: before all the rest, or behind it."""
+_ENDS = 200
 
 
 class Refused(AgentError):  # noqa: N818 - what happened: the server answered a request with an error
@@ -200,11 +205,24 @@ class Client:
             return
         try:
             message = strict_json(data.decode())
-        except ValueError:
-            self._count()
+        except ValueError as error:
+            self._unreadable(data, error)
             return
         for one in message if isinstance(message, list) else [message]:
             self._message(one)
+
+    def _unreadable(self, data: bytes, why: ValueError) -> None:
+        """What is no message; an answer of this kind is the only one that its request will get, so that ends it."""
+        found = _HEAD.match(data[:_ENDS]) or _TAIL.search(data[-_ENDS:])
+        number = int(found[1]) if found and data.lstrip().startswith(b"{") else 0
+        if number in self._waiting:
+            own = isinstance(why, UnicodeDecodeError) or "'" in str(
+                why
+            )  # the server's own words are not passed on as ours
+            words = "it is not JSON" if own else str(why)
+            self._answered(number, Unasked(f"what it sent cannot be read: {words}"))
+        else:
+            self._count()
 
     def _message(self, message: Json) -> None:
         match message:
