@@ -358,6 +358,7 @@ async def test_fork_before_a_message_keeps_the_branch(tmp_path: Path) -> None:
         await until(lambda: "1 to 2" in noticed(app))
         await send(app, pilot, "/fork 2")
         await until(lambda: app.session.id != folder.name)
+        await until(lambda: "This is a copy now" in noticed(app))
         assert said(app) == ["one", "done"]
         await send(app, pilot, "another two")
         await idle(app)

@@ -203,6 +203,7 @@ class Shelf:
         self._idle()
         root, hidden = self._app.session.root, self._app.terms().hidden
         await self._switch(await asyncio.to_thread(fork, source, self.folder, root, turn, hidden))
+        self._tell("This is a copy now; the session it was made of stays as it was.")
 
     async def load(self, name: str) -> None:
         """`/load FILE`: go on from saved messages, in a session of its own."""
