@@ -82,7 +82,8 @@ class Limits:
                 continue
             kinds, words = ((int, float), "number") if f.name in _MEASURES else (int, "whole number")
             if not isinstance(value, kinds) or isinstance(value, bool) or not 0 < value < math.inf:
-                raise ConfigError(f"limits.{f.name} must be a positive {words}, not {value!r}")
+                said = str(value).lower() if isinstance(value, bool) else repr(value)  # as TOML has it
+                raise ConfigError(f"limits.{f.name} must be a positive {words}, not {said}")
         if self.max_identical < FEWEST_IDENTICAL:
             raise ConfigError(
                 f"limits.max_identical must be {FEWEST_IDENTICAL} or more: the first of an action is no repeat"
