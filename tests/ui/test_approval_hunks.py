@@ -207,6 +207,17 @@ async def test_an_edited_text_must_be_approved_again_under_a_new_id():
         assert decision.instead.effect == WriteBytes("src/a.py", b"one\ntwo\nthree\n", b"one\n2\nthree\nfour\n")
 
 
+@pytest.mark.parametrize("keys", [("n", "enter"), ("escape",), ("s", "enter")])
+async def test_an_edited_text_that_is_not_applied_is_given_back(keys):
+    async with dialog(edit("1"), edit=editing(lambda text: text + b"four\n")) as d:
+        await d.pilot.press("e")
+        await d.later()
+        await d.key(*keys)
+        (decision,) = await d.answer()
+        assert (decision.answer, decision.instead) == ({"n": "no", "s": "skip"}.get(keys[0], "stop"), None)
+        assert d.kept == ["src/a.py as I edited it:\none\n2\nthree\nfour\n"]
+
+
 async def test_yes_to_a_text_that_was_edited_back_to_the_old_one_is_no_answer():
     async with dialog(edit("1"), edit=editing(b"one\ntwo\nthree\n")) as d:
         await d.key("e")

@@ -121,9 +121,9 @@ class ApprovalScreen(LateModal[Decisions]):
         self.show_state()
         self.listen_when_painted()
 
-    async def _show_instead(self, effect: WriteBytes) -> None:
+    async def _show_instead(self, effect: WriteBytes, *, edited: bool = False) -> None:
         """Ask for another change of the file in place of the present one."""
-        old = await self.question.instead(effect)
+        old = await self.question.instead(effect, edited=edited)
         await self._show_present()
         await old.remove()
         self._count()
@@ -236,7 +236,7 @@ class ApprovalScreen(LateModal[Decisions]):
         if self.over:
             return
         if effect is not None:
-            await self._show_instead(effect)
+            await self._show_instead(effect, edited=True)
         else:
             self.listen_when_painted()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual import events
 from textual.reactive import reactive
 from textual.widgets import Input
@@ -22,6 +24,8 @@ class Field(Input):
     """
 
     cursor_blink = reactive(False, init=False)
+    alone: ClassVar[bool] = False
+    """Whether no list is around it, whose keys come between those of the field."""
 
     def write(self, text: str, placeholder: str) -> None:
         """Let the person write on behind `text`, from the next key on."""
@@ -53,12 +57,13 @@ class Field(Input):
         self.insert_text_at_cursor(one_line(text))
 
     async def on_key(self, event: events.Key) -> None:
-        """Every key counts where it was pressed, in its order.
+        """In a field alone every key counts where it was pressed, in its order.
 
         Textual would look for the binding when it has gone through all screens: behind the letters that came with it,
-        after whoever took it on the way, and in vain where the terminal lost the focus meanwhile.
+        after whoever took it on the way, and in vain where the terminal lost the focus meanwhile. In the field of a list
+        that is right: Enter must not come before the arrow that was pressed before it.
         """
-        if not event.is_printable:
+        if self.alone and not event.is_printable:
             await self.take(event)
 
     def on_paste(self, event: events.Paste) -> None:

@@ -19,6 +19,8 @@ from tui_agent.ui.field import Field
 class NoteField(Field):
     """A field for a note on one line of a diff, out of sight while there is none; it keeps the notes written there."""
 
+    alone = True
+
     class Left(Message):
         """The field was left, with a note or without."""
 

@@ -33,6 +33,7 @@ class Question:
         self.totals = Totals(requests)
         self._means = means
         self._sheets: dict[str, Sheet] = {}
+        self._made: dict[str, WriteBytes] = {}
 
     @property
     def sheet(self) -> Sheet:
@@ -46,6 +47,7 @@ class Question:
     def unsent(self) -> str:
         """What was written that no answer of the person took along: words with an answer, notes on lines, what was begun.
 
+        A text that they made in their editor and did not apply is their work, too.
         A yes behind a stop is not carried out, so that what was written with it is told to nobody.
         """
         given = {decision.request_id: decision for decision in self.asked.decisions if decision.by == "key"}
@@ -60,6 +62,9 @@ class Question:
             elif sheet is not None and answer in {"", "stop"}:
                 words.append(sheet.words(""))
             words += sheet.begun.values() if sheet is not None else ()
+            made = self._made.get(first.id)
+            if made is not None and made.new != made.base and (answer != "yes" or stopped):
+                words.append(f"{made.path} as I edited it:\n{(made.new or b'').decode(errors='replace')}")
         return "\n\n".join(filter(None, words))
 
     @property
@@ -69,10 +74,10 @@ class Question:
             filter(None, (*(given.reason for given in self.asked.decisions if given.by == "key"), self.unsent))
         )
 
-    async def instead(self, effect: WriteBytes) -> WrapView:
+    async def instead(self, effect: WriteBytes, *, edited: bool) -> WrapView:
         """Another change of the file takes the place of the present one; gives the view that nobody sees any more.
 
-        Notes stay, and so does what was left out, where the same hunk is in the new change.
+        `edited`: the person made it. Notes stay, and so does what was left out, where the same hunk is in the new change.
         """
         old = self.sheet
         out = old.diff.left_out if old.diff is not None else frozenset()
@@ -81,6 +86,8 @@ class Question:
             before = old.diff.base, old.diff.new
             same = await asyncio.to_thread(same_hunks, before, (effect.base, effect.new))
         del self._sheets[old.request.id]
+        if edited:
+            self._made[self.asked.requests[self.asked.at].id] = effect
         self.asked.instead(effect)
         sheet, self.totals = self.sheet, Totals(self.asked.present)
         sheet.take_notes(old.notes)

@@ -142,5 +142,6 @@ class Reviewing:
         """Put notes behind what is in the composer, to be read and sent."""
         composer = self._main.composer
         if notes:
-            composer.load("\n\n".join(filter(None, (composer.text.strip(), notes))))
+            composer.load(f"{before}\n\n" if (before := composer.text.strip()) else "")
+            composer.feed_paste(notes)  # a long text is folded
             composer.focus()

@@ -16,6 +16,8 @@ _ASKS: dict[Answer, str] = {
 class Why(Field):
     """Knows what it is open for; out of sight while that is nothing."""
 
+    alone = True
+
     def __init__(self) -> None:
         super().__init__(id="why", disabled=True)
         self.asking: Answer | Note | None = None
