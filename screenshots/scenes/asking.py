@@ -119,7 +119,9 @@ def asking(*batch: ApprovalRequest, armed: bool = True) -> Callable[[AgentApp, P
 
 async def _reason(app: AgentApp, pilot: Pilot[int]) -> None:
     await asking(EDIT)(app, pilot)
-    await pilot.press("n", *"keep the name")
+    await pilot.press("n")  # with the letters at once it would be the beginning of a text
+    await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.field)
+    await pilot.press(*"keep the name")
 
 
 async def _unseen(app: AgentApp, pilot: Pilot[int]) -> None:
