@@ -43,6 +43,10 @@ SCOPES: Mapping[Scope, str] = {
 }
 """Where the keys of each scope count, in words."""
 
+SEND, QUEUE, LINE = "{composer.send} send", "{composer.send} queue", "{composer.newline} new line"
+COMMANDS, BACK = "{ui.palette} commands", "{ui.back} back"
+"""What several footers tell, by the actions whose keys they name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Action:

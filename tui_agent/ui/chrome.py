@@ -14,9 +14,9 @@ from textual.widget import Widget
 
 from tui_agent.core import events as ev
 from tui_agent.core.display import label
-from tui_agent.ui.actions import ACTIONS
+from tui_agent.ui.actions import ACTIONS, BACK, COMMANDS, LINE, QUEUE, SEND
 from tui_agent.ui.conversation import THINKING, Conversation
-from tui_agent.ui.failures import KEYS, MENDING_KEYS, TRAP_KEYS, WAITING_KEYS
+from tui_agent.ui.failures import CardKeys
 from tui_agent.ui.keymap import USUAL, Keymap
 from tui_agent.ui.numbers import forecast, gauge, money
 
@@ -31,9 +31,6 @@ INTERRUPT: Mapping[Effect, str] = {
     "put away": "{ui.interrupt} puts it away",
     "quit": "{ui.interrupt} twice quits",
 }
-
-SEND, QUEUE, LINE = "{composer.send} send", "{composer.send} queue", "{composer.newline} new line"
-COMMANDS = "{ui.palette} commands"
 
 SILENT_SECONDS = 20.0
 """How long a stream may be silent before the footer says so."""
@@ -133,7 +130,12 @@ class FooterState:
 
 def pane_hints(pane: Pane) -> tuple[str, ...]:
     """The keys of a pane that has the focus, by their actions."""
-    return (*(f"{{{a.id}}} {a.hint}" for a in ACTIONS if a.scope == pane and a.hint), "{ui.back} back")
+    return (*(f"{{{a.id}}} {a.hint}" for a in ACTIONS if a.scope == pane and a.hint), BACK)
+
+
+def _of_card(card: CardKeys, pane: Pane) -> tuple[str, ...]:
+    """What the footer tells of a card: its keys where they count, the way to it from the message."""
+    return card.held if pane == "transcript" else () if pane else card.beside
 
 
 def footer_state(
@@ -162,36 +164,18 @@ def footer_state(
         hints = tuple(rest)
     elif talk is None:
         phase = "a question first" if asking else ""
-    elif talk.retrying:
-        phase, brief = talk.phase.detail, talk.phase.detail.partition(" in ")[2]
-        brief = f"try in {brief}"
-        hints = ("{ui.back} stop", "{agent.retry} now", "{provider.switch} other provider", QUEUE, COMMANDS)
-        hints = WAITING_KEYS if pane == "transcript" else hints
-    elif talk.working:
+    elif talk.working and not talk.retrying:
         phase = phase_words(talk.phase, now - talk.since, now - talk.heard, talk.flow.rate)
         brief = phase.removeprefix("streaming ")
         away = ("{jobs.send} background",) if talk.session.workspace.live else ()
         hints = (INTERRUPT[interrupt], *(pane_hints(pane) if pane else (*away, QUEUE, LINE, COMMANDS)))
-    elif talk.failure is not None:
-        phase = "not answered"
-        hints = (
-            (*KEYS, "{ui.back} back")
-            if pane == "transcript"
-            else ("{leader pane.next} card", SEND, "{provider.switch} other provider", COMMANDS)
-        )
-    elif talk.trap is not None and pane == "transcript":
-        phase, hints = "", (*TRAP_KEYS, "{ui.back} back")
-    elif talk.unusable and pane != "files":
-        phase = "read only"
-        hints = (
-            (*MENDING_KEYS, "{ui.back} back")
-            if pane == "transcript"
-            else ("{leader pane.next} card", SEND, COMMANDS, INTERRUPT[interrupt])
-        )
+    elif talk.card is not None and (hints := _of_card(talk.card, pane)):
+        phase = talk.phase.detail if talk.retrying else talk.card.phase
+        brief = f"try in {phase.partition(' in ')[2]}" if talk.retrying else ""
     elif pane == "offer":
         phase, hints = "ready", ("Enter use", "{first.model} other", COMMANDS, "{ui.interrupt} twice quits")
     elif pane:
-        phase, hints = "", pane_hints(pane)
+        phase, hints = talk.phase.detail if talk.retrying else "", pane_hints(pane)
     else:
         profile = talk.session.profile
         told = forecast(talk.meter.tokens, len(draft), profile.pricing if profile else None)

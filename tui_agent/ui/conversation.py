@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from itertools import takewhile
 
@@ -21,7 +21,7 @@ from tui_agent.core.meter import measure, meter
 from tui_agent.core.types import AgentError, ProviderError, ReasoningDelta, RetryTick, TextDelta
 from tui_agent.own_command import MARK, own_command
 from tui_agent.session import Session
-from tui_agent.ui.failures import CARD, MENDING, TRAP, next_try
+from tui_agent.ui.failures import FAILED, TRAPPED, UNUSABLE, WAITING, CardKeys, next_try
 from tui_agent.ui.flow import Flow
 from tui_agent.window import Trap
 from tui_agent.workspace.images import named
@@ -92,16 +92,13 @@ class Conversation:
         return self._task is not None and not self._task.done()
 
     @property
-    def card(self) -> Mapping[str, str]:
-        """What each key of the card does that is the newest thing: of a failure, of a window, or of a broken configuration."""
-        if self.failure is not None or self.retrying:
-            return CARD
-        return TRAP if self.trap is not None else MENDING if self.unusable else {}
-
-    @property
-    def behind_leader(self) -> Mapping[str, str]:
-        """The keys of that card which count behind the leader, too, with what they do: the others have a key of their own."""
-        return {"card.details": "failure.details"} if self.card is CARD else TRAP if self.card is TRAP else {}
+    def card(self) -> CardKeys | None:
+        """The keys of the card that is the newest thing: of a failure, of a window, or of a broken configuration."""
+        if self.retrying:
+            return WAITING
+        if self.failure is not None:
+            return FAILED
+        return TRAPPED if self.trap is not None else UNUSABLE if self.unusable else None
 
     @property
     def said(self) -> list[str]:

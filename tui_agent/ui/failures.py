@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tui_agent.core.address import shown
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import ProviderError, RetryTick
-from tui_agent.ui.actions import ACTIONS
+from tui_agent.ui.actions import ACTIONS, BACK, COMMANDS, QUEUE, SEND
 
 CUT_OFF = "Half an answer"
 """The title where the way to the server was lost after a part of the answer had come."""
@@ -32,37 +33,78 @@ NEXT = {
 }
 
 READ_ANEW = "/retry reads the key anew; or choose another with /provider"
-UNUSABLE = "Mend that, in the configuration with /configure, then /retry; or choose another with /provider"
+NOT_USABLE = "Mend that, in the configuration with /configure, then /retry; or choose another with /provider"
 EMPTY = "is empty"
 """What is said of the variable of a key that is not set."""
 NO_CREDIT = "Waiting does not help: top up the account, or choose another with /provider"
 NO_ACCESS = "Choose another model or server with /provider, or the key of an account that may use this one"
 UNPAID, FORBIDDEN = 402, 403
 
-CARD: Mapping[str, str] = {
+
+@dataclass(frozen=True, slots=True)
+class CardKeys:
+    """The keys of a card: they count while the transcript has the focus and the card is the newest thing."""
+
+    meant: Mapping[str, str]
+    """What each key does: actions of the scope "card", and what they carry out."""
+    ways: tuple[str, ...]
+    """How the card itself tells them: by what works in the message, too, where a letter is a letter."""
+    held: tuple[str, ...]
+    """How the footer tells them while they count."""
+    beside: tuple[str, ...] = ()
+    """What the footer tells while the message has the focus; empty: what it always tells there."""
+    behind_leader: Mapping[str, str] = field(default_factory=dict)
+    """Those of `meant` that count behind the leader, too; the others have a key of their own."""
+    phase: str = ""
+    """What the footer says that goes on."""
+
+
+_DEEDS = {
     "card.retry": "agent.retry",
     "card.provider": "provider.switch",
     "card.config": "config.show",
     "card.details": "failure.details",
 }
-"""What each key of the card does; they count while the transcript has the focus and the failure is the newest thing."""
+_DETAILS = {"card.details": "failure.details"}
+_TRAP = {"card.fix": "trap.fix", "card.ignore": "trap.ignore"}
+_TRAP_KEYS = ("{card.fix} fix it", "{card.ignore} ignore for this session")
+_CARD = "{leader pane.next} card"
 
-TRAP: Mapping[str, str] = {"card.fix": "trap.fix", "card.ignore": "trap.ignore"}
-"""What the keys of the card do where a model runs in too small a window."""
-MENDING: Mapping[str, str] = {"card.retry": "config.reload", "card.config": "config.edit"}
-"""What the keys of the card do while the configuration cannot be used and nothing else has failed."""
-MENDING_KEYS = ("{card.config} opens it", "{card.retry} reads it again")
-WAITING_KEYS = ("{card.retry} now", "{card.provider} provider", "{ui.back} stop")
-TRAP_KEYS = ("{card.fix} fix it", "{card.ignore} ignore for this session")
-KEYS = tuple(f"{{{action.id}}} {action.hint}" for action in ACTIONS if action.id in CARD)
-"""The keys of a card that has the focus, by their actions: while the configuration cannot be used, while the next try is
-waited for, while a window is too small, and of a failure."""
-
-MENDING_WAYS = ("{config.edit} opens it", "{config.reload} reads it again")
-WAITING_WAYS = ("{agent.retry} now", "{provider.switch} provider", "{ui.back} stop")
-TRAP_WAYS = tuple(f"{{ui.leader}} {key}" for key in TRAP_KEYS)
-WAYS = ("{agent.retry} retry", "{provider.switch} provider", "{ui.leader} {card.details} details", "{config.show}")
-"""The same as the card itself says it: what works in the message, too, where a letter is a letter."""
+FAILED = CardKeys(
+    _DEEDS,
+    ways=("{agent.retry} retry", "{provider.switch} provider", "{ui.leader} {card.details} details", "{config.show}"),
+    held=(*(f"{{{action.id}}} {action.hint}" for action in ACTIONS if action.id in _DEEDS), BACK),
+    beside=(_CARD, SEND, "{provider.switch} other provider", COMMANDS),
+    behind_leader=_DETAILS,
+    phase="not answered",
+)
+"""Of a model call that failed."""
+WAITING = CardKeys(
+    _DEEDS,
+    ways=("{agent.retry} now", "{provider.switch} provider", "{ui.back} stop"),
+    held=("{card.retry} now", "{card.provider} provider", "{ui.back} stop"),
+    beside=(
+        "{ui.back} stop",
+        "{agent.retry} now",
+        "{provider.switch} other provider",
+        QUEUE,
+        COMMANDS,
+    ),
+    behind_leader=_DETAILS,
+)
+"""While the next try is waited for; the phase counts down."""
+TRAPPED = CardKeys(
+    _TRAP, ways=tuple(f"{{ui.leader}} {key}" for key in _TRAP_KEYS), held=(*_TRAP_KEYS, BACK), behind_leader=_TRAP
+)
+"""Where a model runs in too small a window."""
+UNUSABLE = CardKeys(
+    {"card.retry": "config.reload", "card.config": "config.edit"},
+    ways=("{config.edit} opens it", "{config.reload} reads it again"),
+    held=("{card.config} opens it", "{card.retry} reads it again", BACK),
+    beside=(_CARD, SEND, COMMANDS),
+    phase="read only",
+)
+"""While the configuration cannot be used and nothing else has failed."""
 
 BAR = 16
 """Cells of the bar that fills while the next try is waited for."""
@@ -79,7 +121,7 @@ def words(error: ProviderError, profile: str = "") -> tuple[str, str, str]:
     if error.kind == "auth" and not error.status:
         missing = EMPTY in error.message
         title = f"No {'' if missing else 'usable '}key{f' for {profile}' if profile else ''}"
-        following = following if missing else UNUSABLE
+        following = following if missing else NOT_USABLE
     elif error.kind == "auth" and error.status == FORBIDDEN:
         return f"Access was refused{where}{status}", error.message, NO_ACCESS
     if error.status == UNPAID or (error.kind == "rate_limit" and not error.retryable):

@@ -322,12 +322,17 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The keys of a card count while that is what the person looks at."""
-        return action != "card" or (self.conversation is not None and parameters[0] in self.conversation.card)
+        return action != "card" or parameters[0] in self._meant
 
     def action_card(self, key: str) -> None:
         """A key of the card."""
-        if self.conversation is not None:
-            self.act(self.conversation.card[key])
+        self.act(self._meant[key])
+
+    @property
+    def _meant(self) -> Mapping[str, str]:
+        """What the keys of the card do that is the newest thing."""
+        card = self.conversation.card if self.conversation is not None else None
+        return card.meant if card is not None else {}
 
     def again(self, words: str) -> bool:
         """True for the second press within two seconds; the first one says what the next does."""

@@ -17,7 +17,7 @@ from tui_agent.paths import own_file, tilde
 from tui_agent.places import marked
 from tui_agent.schema import Fault
 from tui_agent.ui.editor import EditorError, open_at, own_environment
-from tui_agent.ui.failures import MENDING_WAYS
+from tui_agent.ui.failures import UNUSABLE
 from tui_agent.ui.reviewing import outside
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Mending:
         """What is wrong: as a card when the configuration cannot be used."""
         app, faults = self._app, self._app.loaded.faults
         if app.loaded.broken:
-            way = "   ".join(filter(None, map(app.keys.say, MENDING_WAYS)))
+            way = "   ".join(filter(None, map(app.keys.say, UNUSABLE.ways)))
             said = await asyncio.to_thread(errors, faults, app.begin.environment)
             app.talk.note("\n".join((*said, ONLY_READS, way)), TITLE)
             faults = tuple(fault for fault in faults if fault.severity != "error")

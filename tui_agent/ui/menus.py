@@ -59,6 +59,6 @@ class Menus:
     def leader(self, _: str) -> None:
         """Wait for the key behind Ctrl+X; some letters of the card that is the newest thing mean what they mean there."""
         talk = self._app.main.conversation
-        meant = talk.behind_leader if talk is not None else {}
+        meant = talk.card.behind_leader if talk is not None and talk.card is not None else {}
         instead = {letter: BY_ID[deed] for key, deed in meant.items() for letter in self._app.keys[key].keys}
         self._app.push_screen(Leader(self._app.keys, instead), self._app.on_choice(self._app.main.act))

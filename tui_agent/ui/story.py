@@ -126,7 +126,7 @@ class Story:
             case ev.ArgumentsDelta(name, size):
                 self._writing = Action(VERBS.get(name, name), "", (f"writing {amount(size)} chars",), live=True)
             case RetryTick():
-                self._writing = Card(*failures.countdown(event, self._profile), failures.WAITING_WAYS)
+                self._writing = Card(*failures.countdown(event, self._profile), failures.WAITING.ways)
             case ev.Phase("waiting"):
                 self._writing = None
             case ev.Phase("checking", command):
@@ -182,11 +182,11 @@ class Story:
             case ev.ProtocolChosen(protocol, reason):
                 self._append([Note(f"{protocol} from here on: {reason}", "protocol")])
             case ev.Notice(text, audience, title):
-                ways = failures.TRAP_WAYS if title == failures.SMALLER else ()
+                ways = failures.TRAPPED.ways if title == failures.SMALLER else ()
                 self._append([Card(title, text, keys=ways) if title else noticed(text, audience)])
             case ev.ProviderFailed(error):
                 self._leave_reply()
-                self._append([Card(*failures.words(error, self._profile), failures.WAYS)])
+                self._append([Card(*failures.words(error, self._profile), failures.FAILED.ways)])
             case ev.RunEnded():
                 self._leave_reply()
                 self._pending.clear()
