@@ -100,7 +100,8 @@ class FirstRun(Steps[Chosen | None]):
     ]
 
     def __init__(self, world: World, keys: Keymap = USUAL) -> None:
-        super().__init__(plain(tilde(world.root, world.environment), "path"), world.feed)
+        where = plain(tilde(world.root, world.environment), "path")
+        super().__init__(where, self._say_keys, world.feed)
         self._world, self._keys = world, keys
         self._step: Step = "choose" if world.offered is None else "model"
         self._profile, self._table = "", dict[str, Any]()
@@ -122,7 +123,7 @@ class FirstRun(Steps[Chosen | None]):
             self.begin_choice()
             self.look(*([LOOK_SECONDS] if self._found is None else []), AGAIN_SECONDS)
 
-    def hints(self, width: int) -> str:
+    def _say_keys(self, width: int) -> str:
         """The keys of the step."""
         return hints(self._step, self._keys, width, "quit" if self._world.offered is None else "back")
 
@@ -176,7 +177,7 @@ class FirstRun(Steps[Chosen | None]):
             self.show_choices(keep=True)
             return
         self._step, self._rows = "ask", []
-        answers = self.hints(min(63, self.size.width)).rpartition("  Esc")[0]
+        answers = self._say_keys(min(63, self.size.width)).rpartition("  Esc")[0]
         note = f"{so_far(self._world.servers.outside())}\n{self._keys.say(KEY_ASKED)}"
         self.fill(f"Welcome. {question(one)}\n{answers}", [], field=None, note=note)
 

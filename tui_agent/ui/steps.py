@@ -35,15 +35,16 @@ class KeyRow(Widget):
 class Steps(Modal[ScreenResultType]):
     """Shows one step at a time; `where` stands in its first row."""
 
-    def __init__(self, where: str, feed: Callable[[events.Key], None] | None = None) -> None:
-        """`feed` takes the keys of a message that is begun here, where there is one to write."""
-        super().__init__()
-        self._where = where
-        self._feed, self._fed = feed, False
+    def __init__(
+        self, where: str, hints: Callable[[int], str], feed: Callable[[events.Key], None] | None = None
+    ) -> None:
+        """`hints` are the keys of the step, in the words that fit into so many cells.
 
-    def hints(self, width: int) -> str:
-        """The keys of the step, in the words that fit."""
-        raise NotImplementedError
+        `feed` takes the keys of a message that is begun here, where there is one to write.
+        """
+        super().__init__()
+        self._where, self._hints = where, hints
+        self._feed, self._fed = feed, False
 
     def compose(self) -> ComposeResult:
         """Where this is, head, list, one field, a word below, the keys."""
@@ -55,7 +56,7 @@ class Steps(Modal[ScreenResultType]):
             yield OptionList(id="choices", markup=False)
             yield Field(id="field")
             yield Static(id="note", markup=False)
-        yield KeyRow(self.hints)
+        yield KeyRow(self._hints)
 
     def spare(self, event: events.Key) -> bool:
         """Whether a key means nothing in this step and may begin a message."""
