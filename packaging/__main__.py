@@ -119,6 +119,6 @@ try:
     sys.path[0] = unpacked(sys.path[0])
 except KeyboardInterrupt:
     sys.exit(130)
-from tui_agent.cli import entry  # noqa: E402 - it has only just been unpacked
+from tui_agent.__main__ import entry  # noqa: E402 - it has only just been unpacked
 
 entry()

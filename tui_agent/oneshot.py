@@ -20,7 +20,8 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.codec import to_json
 from tui_agent.core.display import label, plain
-from tui_agent.core.endings import UNANSWERED, StopReason
+from tui_agent.core.endings import BY_SIGNAL, BY_YOU, UNANSWERED, UNREAD, StopReason
+from tui_agent.core.fitting import ON_THE_SCREEN
 from tui_agent.core.policy import FLOOR, UNTRUSTED
 from tui_agent.core.programs import TOOLS
 from tui_agent.core.receipt import Receipt
@@ -102,17 +103,28 @@ async def run_once(session: Session, task: str, style: Style = PLAIN, told: Call
 
     if style.opening and not style.quiet:
         say(in_lines(banner(session), "  "))
-    with stopping_on_signals() as caught:
+
+    def show(event: ev.Event, last: ev.Event | None) -> None:
+        try:
+            if style.form == "stream":
+                put(stream.record(event))
+            for line in status_lines(event, last, session, style):
+                print(line, file=sys.stderr, flush=True)
+        except OSError:
+            session.stopped = UNREAD
+            raise
+
+    def stopped(number: int) -> None:
+        session.stopped = BY_SIGNAL.get(number, BY_YOU)
+
+    with stopping_on_signals(stopped) as caught:
         if style.form == "stream":
             put(stream.opening(session.id))
         try:
             last: ev.Event | None = None
             async with aclosing(routing.run(session, task)) as happening:
                 async for event in happening:
-                    if style.form == "stream":
-                        put(stream.record(event))
-                    for line in status_lines(event, last, session, style):
-                        print(line, file=sys.stderr, flush=True)
+                    show(event, last)
                     last = event
         except asyncio.CancelledError:
             if not caught:
@@ -144,8 +156,8 @@ async def run_once(session: Session, task: str, style: Style = PLAIN, told: Call
 
 
 @contextmanager
-def stopping_on_signals() -> Iterator[list[int]]:
-    """Cancel the current task at the first signal; gives the list of those that came.
+def stopping_on_signals(told: Callable[[int], None] = lambda _: None) -> Iterator[list[int]]:
+    """Cancel the current task at the first signal, which `told` hears before; gives the list of those that came.
 
     Later ones do not disturb the cleaning up, whose time is bounded. One that was ignored from outside (nohup)
     stays ignored.
@@ -157,6 +169,7 @@ def stopping_on_signals() -> Iterator[list[int]]:
     def stop(number: int) -> None:
         caught.append(number)
         if len(caught) == 1:
+            told(number)
             task.cancel()
 
     before = {number: signal.getsignal(number) or signal.SIG_DFL for number in SIGNALS}
@@ -220,7 +233,7 @@ def status_lines(event: ev.Event, last: ev.Event | None, session: Session, style
             told_lines += [f"[{more} lines more]"] if more > 0 else []
             return [indented("told the model: " + "\n".join(told_lines), 2)]
         case ev.Notice(text):
-            return [indented(text, 2)]
+            return [indented(text.removesuffix(ON_THE_SCREEN), 2)]
         case _ if (words := told(event)) is not None:
             return [indented("  ".join(words), 2)]
         case RetryTick(attempt, left, error, tries) if not (isinstance(last, RetryTick) and last.attempt == attempt):

@@ -9,7 +9,7 @@ from typing import Any
 
 from tui_agent.core import events as ev
 from tui_agent.core import unfinished
-from tui_agent.core.endings import CUT_OFF, Limits, StopReason
+from tui_agent.core.endings import INTERRUPTED, Limits, StopReason
 from tui_agent.core.guards import TOO_OFTEN, Denied, signature
 from tui_agent.core.loop import ONLY_STEP, WARNINGS
 from tui_agent.core.types import ToolSpec
@@ -140,7 +140,7 @@ def _interrupted(own: Sequence[Recorded], at: int) -> bool:
         case ev.CheckDone(exit_code=None):  # by the end that follows at once: a check at its limit has none, either
             return at + 1 < len(own) and isinstance(own[at + 1], ev.RunEnded) and _interrupted(own, at + 1)
         case ev.RunEnded(reason=StopReason.STOPPED, detail=detail):
-            return detail in {"stopped by you", CUT_OFF}
+            return detail in INTERRUPTED
         case ev.RunEnded(reason=StopReason.CONTEXT_LIMIT | StopReason.TOKEN_LIMIT | StopReason.COST_LIMIT):
             return True  # how full it was and what it took depend on prompt and prices, which the log does not hold
         case ev.Overflowed():  # a step that leaves nothing to play: what was said behind it, or counts steps, has no place

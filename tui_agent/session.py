@@ -21,7 +21,7 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold, unfinished
 from tui_agent.core.batch import answer_to, question_of
 from tui_agent.core.check import Check
-from tui_agent.core.endings import CUT_OFF, StopReason
+from tui_agent.core.endings import BY_YOU, CUT_OFF, StopReason
 from tui_agent.core.fitting import compact
 from tui_agent.core.log import FileLog
 from tui_agent.core.loop import Agent, run
@@ -123,7 +123,7 @@ class Session:
         self.info: ModelInfo | None = None
         """What the server said of the model, if it was asked."""
         self._pictures = Pictures(Blobs(self.place.blobs))
-        self._running = False
+        self._running, self.stopped = False, BY_YOU  # what interrupts a run, in words
         self._next: tuple[Model, Profile, Model | None] | None = None
         self.ask = ask
         self.meanwhile: Callable[[], Sequence[ev.Durable]] = tuple
@@ -358,6 +358,7 @@ class Session:
             room=self.room,
             memory=True,
             hidden=self.terms.hidden,
+            stopped=lambda: self.stopped,
             between=lambda: hearing.between(self.standing.guidance, self.events, self.root, self.meanwhile()),
         )
 

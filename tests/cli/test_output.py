@@ -204,6 +204,7 @@ def test_nor_is_one_with_its_words(shell: Shell, line: str, meant: str, as_task:
         ("-p y --jsn=1", "--jsn=1; did you mean --json? Try: tui-agent --help"),
         ("sessions prune --oldr 9d", "--oldr 9d; did you mean --older? Try: tui-agent sessions --help"),
         ("config import --replac", "--replac; did you mean --replace? Try: tui-agent config --help"),
+        ("-p y --max-turns=3", "--max-turns=3; did you mean --max-steps? Try: tui-agent --help"),
         ("-p y --utterly-else", "--utterly-else. Try: tui-agent --help"),
         ("say -q hi", "hi; flags stand before all words or behind them, and not between. Try: tui-agent --help"),
         ("paths x", "x. Try: tui-agent paths --help"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from tui_agent.core.check import Check
-from tui_agent.core.endings import Limits
+from tui_agent.core.endings import BY_YOU, Limits
 from tui_agent.core.events import Durable
 from tui_agent.core.evidence import Changed, missing
 from tui_agent.core.log import Log, MemoryLog
@@ -140,3 +140,5 @@ class Agent:
     hidden: Secrets = field(default_factory=Secrets)
     apart: bool = False
     between: Callable[[], Sequence[Durable]] = tuple
+    stopped: Callable[[], str] = lambda: BY_YOU
+    """Who or what interrupts the run, in words, asked when it is interrupted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
@@ -49,6 +50,18 @@ BROKEN_OFF: Mapping[str, str] = {"length": "the length limit", "pause": "a pause
 
 CUT_OFF = "the program ended in the middle of it"
 """The detail of the ending that a run gets when its session is opened again."""
+BY_YOU = "stopped by you"
+"""The detail of a run that the person interrupted."""
+BY_SIGNAL: Mapping[int, str] = {
+    signal.SIGTERM: "stopped from outside (SIGTERM)",
+    signal.SIGHUP: "stopped because the terminal went away (SIGHUP)",
+    signal.SIGQUIT: "stopped from outside (SIGQUIT)",
+}
+"""That of one that a signal ended which the person need not have sent."""
+UNREAD = "stopped because its output could not be written"
+"""That of one whose output nobody takes any more."""
+INTERRUPTED = frozenset({CUT_OFF, BY_YOU, UNREAD, *BY_SIGNAL.values()})
+"""All of them: endings from outside of the conversation, which it cannot bring about again."""
 
 
 FEWEST_IDENTICAL = 2

@@ -55,6 +55,8 @@ TRIES = 4
 LEAST_LOST = 1024
 """Tokens below which no vendor keeps a prompt, so that nothing is lost."""
 NEARLY = "the context is nearly full"
+ON_THE_SCREEN = " /compact [FOCUS] puts a summary in its place, /context shows it"
+"""What only the screen has to offer then."""
 ANEW = "the prompt cache begins anew"
 
 
@@ -84,7 +86,7 @@ class Fitting:
                 async for event in shrinking:
                     yield event
         elif used > WARN * most and not _warned(events):
-            text = f"{NEARLY}: {used / most:.0%} of what fits. /compact [FOCUS] puts a summary in its place, /context shows it"
+            text = f"{NEARLY}: {used / most:.0%} of what fits.{ON_THE_SCREEN}"
             yield record.note(ev.Notice(text))
         for notice in lost(events, record.sent, agent):
             yield record.note(notice)

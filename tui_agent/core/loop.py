@@ -130,7 +130,7 @@ class _Run:
         for call in tuple(record.open.values()):
             record.note(ev.ToolDone(call, "error", "interrupted by the person; not carried out", "stopped"))
         why = f" before the next try: {self.builder.failing.message}" if self.builder.failing is not None else ""
-        record.end(StopReason.STOPPED, f"stopped by you{why}")
+        record.end(StopReason.STOPPED, f"{self.agent.stopped()}{why}")
 
     async def turns(self, images: tuple[Image, ...]) -> Events:
         """Ask, act, repeat, until something ends the run."""

@@ -21,6 +21,10 @@ NOT_WRITTEN = 74
 """The exit code when what is printed cannot be written: the disk behind stdout or stderr is full."""
 
 
+SAME = {"--max-turns": "--max-steps", "--max-iterations": "--max-steps", "--max-budget-usd": "--max-cost"}
+"""What other agents call a flag of ours, where the letters would lead elsewhere or nowhere."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose faults are one sentence and exit code 5; no flag may be shortened."""
 
@@ -39,7 +43,9 @@ class Parser(argparse.ArgumentParser):
         read, rest = self.parse_known_args(words, options)
         if rest:
             flag = next((one.partition("=")[0] for one in rest if one.startswith("-")), "")
-            hint = did_you_mean(flag, _flags(self, flag), 0.75)
+            known = tuple(_flags(self, flag))
+            meant = SAME.get(flag, "")
+            hint = f"; did you mean {meant}?" if meant in known else did_you_mean(flag, known, 0.75)
             if not flag and any(action.nargs == "*" for action in self._actions):
                 hint = "; flags stand before all words or behind them, and not between"
             self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")

@@ -18,6 +18,7 @@ from textual.worker import WorkerFailed
 
 from tui_agent.config import Loaded, load
 from tui_agent.core.display import plain
+from tui_agent.core.endings import BY_SIGNAL, BY_YOU
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import Model
 from tui_agent.demo import PROFILE
@@ -349,6 +350,7 @@ class AgentApp(CaretApp, inherit_bindings=False):
     async def leave(self, code: int) -> None:
         """End the run, then the app."""
         if self.main.conversation is not None:
+            self.session.stopped = BY_SIGNAL.get(code - 128, BY_YOU)
             await self.talk.stop()
         self.exit(code, return_code=code)
 
