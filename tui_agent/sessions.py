@@ -219,12 +219,21 @@ def rename(folder: Path, name: str) -> None:
         place.close()
 
 
-def delete(folder: Path) -> None:
-    """Remove a session with its copies, for good.
+def touched(folder: Path) -> float:
+    """When something was last said in a session, or typed and not sent; 0 where nothing tells."""
+    times = [0.0]
+    for name in (LOG, STATE):
+        with suppress(OSError):
+            times.append((folder / name).stat().st_mtime)
+    return max(times)
+
+
+def delete(folder: Path, before: float | None = None) -> None:
+    """Remove a session with its copies, for good; with `before` only when it was not touched since that time.
 
     Raises:
         HeldError: it is open.
-        AgentError: it cannot be removed.
+        AgentError: it cannot be removed, or not all of it; says which.
     """
     if why := unsafe(folder):
         raise AgentError(f"not removed: {why}")
@@ -234,10 +243,30 @@ def delete(folder: Path) -> None:
         raise AgentError(f"{folder} cannot be removed: {error.strerror}") from error
     gone = folder.with_name(f"{GONE}{folder.name}")  # a half removed one is never listed
     try:
-        folder.rename(gone)
-        for half in folder.parent.glob(f"{GONE}*"):  # and those that a kill left
-            shutil.rmtree(half)
-    except OSError as error:
-        raise AgentError(f"{folder} cannot be removed: {error.strerror}") from error
+        if before is not None and touched(folder) >= before:
+            raise AgentError("it was used meanwhile")
+        try:
+            folder.rename(gone)
+        except OSError as error:
+            raise AgentError(f"{folder} cannot be removed: {error.strerror}") from error
+        try:
+            _remove(gone)
+        except OSError as error:
+            why = f"{error.strerror}: {error.filename or gone}"
+            raise AgentError(f"it is removed from the list, but some of its files are left ({why})") from error
     finally:
         lock.release()
+    for half in folder.parent.glob(f"{GONE}*"):  # those that a kill left
+        with suppress(OSError):
+            _remove(half)
+
+
+def _remove(gone: Path) -> None:
+    """Remove a folder that two of us may be removing at once.
+
+    Raises:
+        OSError: something in it cannot be removed.
+    """
+    while there(gone):
+        with suppress(FileNotFoundError):
+            shutil.rmtree(gone)

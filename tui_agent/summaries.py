@@ -20,7 +20,7 @@ from tui_agent.core.lock import holder
 from tui_agent.core.log import load
 from tui_agent.core.meter import meter
 from tui_agent.core.types import ConfigError
-from tui_agent.sessions import LARGEST, LOCK, LOG, STATE, size_of
+from tui_agent.sessions import LARGEST, LOCK, LOG, STATE, size_of, touched
 from tui_agent.unsent import typed
 
 INDEX = ".index.json"
@@ -279,5 +279,6 @@ def held(sessions: Path) -> list[str]:
 
 
 def prunable(summaries: Iterable[Summary], sessions: Path, before: float) -> list[Summary]:
-    """The sessions that were changed last before a time, which is known, and are not open."""
-    return [one for one in summaries if 0 < one.changed < before and holder(sessions / one.id / LOCK) is None]
+    """The sessions in which nothing was said or typed since a time that is known, and which are not open."""
+    old = (one for one in summaries if 0 < one.changed < before and touched(sessions / one.id) < before)
+    return [one for one in old if holder(sessions / one.id / LOCK) is None]

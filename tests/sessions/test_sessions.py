@@ -282,6 +282,10 @@ def test_one_that_cannot_be_read_is_as_old_as_it_is(kept: Path) -> None:
     assert prunable(listed(kept), kept, time.time() - 60) == []
     os.utime(without, (1, 1))
     (kept / ".index.json").unlink()
+    assert prunable(listed(kept), kept, time.time() - 60) == []  # the draft is new
+    os.utime(without / "state.json", (1, 1))
+    os.utime(without, (1, 1))
+    (kept / ".index.json").unlink()
     assert [one.id for one in prunable(listed(kept), kept, time.time() - 60)] == [without.name]
     nobody_knows = replace(listed(kept)[0], changed=0.0)
     assert prunable([nobody_knows], kept, time.time() - 60) == []
@@ -305,6 +309,35 @@ def test_while_it_is_removed_it_is_held_and_nobody_gets_a_session_without_a_fold
     monkeypatch.setattr(shutil, "rmtree", watched)
     sessions.delete(folder)
     assert seen == [f".gone-{folder.name}"]
+    assert [path for path in kept.iterdir() if path.is_dir()] == []
+
+
+def test_a_draft_is_as_much_worth_as_what_was_said(kept: Path) -> None:
+    folder = made(kept, *turn("long ago"))
+    os.utime(folder / "log.jsonl", (1, 1))
+    now = time.time()
+    assert [one.id for one in prunable(listed(kept), kept, now - 60)] == [folder.name]
+    place = Place(folder)
+    place.keep(Unsent("two hours of work"))
+    place.close()
+    assert prunable(listed(kept), kept, now - 60) == []
+    with pytest.raises(AgentError, match="used meanwhile"):  # between the look and the removal
+        sessions.delete(folder, now - 60)
+    assert (folder / "state.json").exists()
+
+
+def test_of_two_that_remove_at_once_both_are_content(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = made(kept, *turn("one"))
+    half = kept / ".gone-20200101-000000-abcdef"
+    half.mkdir()
+    remove = shutil.rmtree
+
+    def beside(path: Path) -> None:
+        remove(path)
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+
+    monkeypatch.setattr(shutil, "rmtree", beside)
+    sessions.delete(folder)
     assert [path for path in kept.iterdir() if path.is_dir()] == []
 
 

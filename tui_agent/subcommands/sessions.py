@@ -19,7 +19,7 @@ from tui_agent.export import markdown, messages, when
 from tui_agent.paths import Paths, size, user_paths
 from tui_agent.sessions import LOG, delete
 from tui_agent.subcommands.parsing import Parser, folder, sessions_in
-from tui_agent.summaries import Summary, find, in_folder, listed, prunable
+from tui_agent.summaries import Summary, contains, find, in_folder, listed, prunable
 
 EXAMPLES = """examples:
   tui-agent sessions                          those of this folder, the newest first; so does: sessions list
@@ -34,7 +34,10 @@ def parser() -> Parser:
     """What is listed or removed."""
     p = Parser(prog="tui-agent sessions", description="List the sessions, or remove old ones.", epilog=EXAMPLES)
     p.add_argument(
-        "words", nargs="*", metavar="WORD", help="words in a name, a message or a file; or a command: see below"
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help="words in a name, a file, or what was said or done; or a command: see below",
     )
     p.add_argument("--all", action="store_true", help="those of every folder")
     p.add_argument("--json", action="store_true", help="print them as JSON")
@@ -59,7 +62,11 @@ def run(options: argparse.Namespace) -> int:
     words = " ".join(rest if first == ["list"] else options.words)
     found = listed(paths.sessions)
     shown = found if options.all else in_folder(found, folder(Path()))
-    shown = [one for one in shown if not one.missing(words, folder=options.all)]
+    shown = [
+        one
+        for one in shown
+        if not (left := one.missing(words, folder=options.all)) or contains(paths.sessions / one.id, left)
+    ]
     if options.json:
         print(json.dumps([asdict(one) | {"title": one.title} for one in shown], indent=1))
         return 0
@@ -110,15 +117,16 @@ def prune(older: str | None, paths: Paths, *, dry_run: bool) -> int:
         raise ConfigError(
             f"prune needs --older with a number and h, d or w, such as 90d{f', not {older!r}' if older else ''}"
         )
-    old = prunable(listed(paths.sessions), paths.sessions, time.time() - int(age[1]) * _UNITS[age[2]])
+    before = time.time() - int(age[1]) * _UNITS[age[2]]
+    old = prunable(listed(paths.sessions), paths.sessions, before)
     failed, removed = 0, 0
     for one in old:
         try:
             if not dry_run:
-                delete(paths.sessions / one.id)
+                delete(paths.sessions / one.id, before)
         except AgentError as error:
             failed += 1
-            print(plain(f"kept  {one.id}  {error}"))
+            print(plain(f"not removed  {one.id}  {error}"))
         else:
             removed += one.size
             print(f"{'would remove' if dry_run else 'removed'}  {row(one, folder=True)}")

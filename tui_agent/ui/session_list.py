@@ -215,10 +215,12 @@ class SessionList(Modal[Pick | None]):
         """Narrow the list at once, then look into the text of the others."""
         event.stop()
         if event.input is self._query:
-            self._in_text = set()
-            self.searched = False
-            self._draw(first=True)
-            self.run_worker(self._look(event.value.strip()), name="search", exclusive=True, group="search")
+            self._search()
+
+    def _search(self, *, first: bool = True) -> None:
+        self._in_text, self.searched = set(), False
+        self._draw(first=first)
+        self.run_worker(self._look(self._query.value.strip()), name="search", exclusive=True, group="search")
 
     async def _look(self, query: str) -> None:
         """Find what is only in the text; the newest first, and shown as it is found."""
@@ -289,7 +291,7 @@ class SessionList(Modal[Pick | None]):
     def action_all(self) -> None:
         """Those of this folder, or all."""
         self._all = not self._all
-        self._draw()
+        self._search(first=False)  # a word that stands in the path of a folder need not stand in its text now
 
     def action_sort(self) -> None:
         """The next order."""
@@ -334,14 +336,13 @@ class SessionList(Modal[Pick | None]):
             self._end_renaming()
             self._do(one, lambda: self._world.rename(one, name))
 
-    def _do(self, one: Summary, act: Callable[[], object], then: str = "") -> None:
+    def _do(self, one: Summary, act: Callable[[], object]) -> None:
         """Do something to a session and read the list again; what refuses is said."""
         try:
             act()
         except AgentError as error:
             self.say(str(error))
         else:
-            self._said = then
             self.run_worker(self._reload(one.id), name="reload", exclusive=True, group="reload")
 
     def action_view(self) -> None:
@@ -352,10 +353,7 @@ class SessionList(Modal[Pick | None]):
     def action_export(self) -> None:
         """Write it as a document."""
         if (one := self._rows.current) is not None:
-            try:
-                self.say(self._world.export(one))
-            except AgentError as error:
-                self.say(str(error))
+            self._do(one, lambda: self.say(self._world.export(one)))
 
     def action_delete(self) -> None:
         """The second press removes it for good."""
