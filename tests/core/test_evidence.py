@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.core import events as ev
-from tui_agent.core.evidence import Changed, doubts, files_in, says_what_is_checked, task_evidence, unbacked_claims
+from tui_agent.core.claims import unbacked_claims
+from tui_agent.core.evidence import Changed, doubts, files_in, says_what_is_checked, task_evidence
 from tui_agent.core.receipt import FileChange, Receipt
 from tui_agent.core.types import ToolCall
 

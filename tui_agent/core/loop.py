@@ -19,9 +19,10 @@ from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.agent import Agent, Dialect
 from tui_agent.core.batch import Work
+from tui_agent.core.claims import unbacked_claims
 from tui_agent.core.context import estimate, limit_reached, tokens
 from tui_agent.core.endings import BROKEN_OFF, UNANSWERED, StopReason
-from tui_agent.core.evidence import Changed, doubts, unbacked_claims
+from tui_agent.core.evidence import Changed, doubts
 from tui_agent.core.fitting import Fitting
 from tui_agent.core.guards import verdict_on_done
 from tui_agent.core.record import Record
