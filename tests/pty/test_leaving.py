@@ -115,6 +115,22 @@ def test_a_closed_terminal(programs: list[tuple[str, Home, Terminal, StallingSer
         assert_complete(home, state)
 
 
+@pytest.mark.parametrize("closed", [True, False], ids=["closed", "SIGTERM"])
+def test_what_became_of_a_command_that_does_not_hear_is_in_the_log(home: Home, closed: bool) -> None:
+    code = "import signal, time\nsignal.signal(15, signal.SIG_IGN)\nprint('begun', flush=True)\ntime.sleep(60)"
+    home.script(say("", call("run_command", argv=[sys.executable, "-c", code])), say("done"))
+    with Terminal(home) as t:
+        reach(t, "command")
+        if closed:
+            t.hang_up()
+        else:
+            t.process.send_signal(signal.SIGTERM)
+        assert t.process.wait(PATIENCE) == (129 if closed else 143)
+    assert_complete(home, "command")
+    assert "tool" in kinds(home.log())
+    assert not home.children()
+
+
 @pytest.mark.parametrize(
     "keys", [[b"/quit\r"], [CTRL_C, CTRL_C], [CTRL_D], [CTRL_Q]], ids=["quit", "Ctrl+C twice", "Ctrl+D", "Ctrl+Q"]
 )

@@ -1,18 +1,26 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.segment import Segment
 from textual import screen as screens
 from textual._compositor import Compositor
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.screen import ModalScreen, Screen
+from textual.strip import Strip
 from textual.widgets import Static
 
 from tui_agent.ui.painting import Painting, patch_painting
 
+RICH = Segment._split_cells
+
 
 @pytest.fixture(autouse=True)
 def patched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Segment, "_split_cells", RICH)
     monkeypatch.setattr(screens, "Compositor", Compositor)
     monkeypatch.setattr(Screen, "_compositor_refresh", Screen._compositor_refresh)
     patch_painting()
@@ -88,3 +96,35 @@ async def test_below_another_screen_what_changed_is_painted_and_nothing_else(mon
             row.refresh()
             await pilot.pause()
             assert painted == [{row.region}]
+
+
+JOINED = ["👩\u200d👩\u200d👧", "👍🏽", "❤\ufe0f", "e\u0301", "क्\u200dष", "🏳\ufe0f\u200d🌈", "日"]
+
+
+@pytest.mark.parametrize("sign", JOINED)
+def test_a_line_is_cut_between_whole_signs(sign: str) -> None:
+    strip = Strip([Segment(f"ab{sign}cd")])
+    for at in range(strip.cell_length + 1):
+        before, after = strip.crop(0, at), strip.crop(at)
+        assert (cell_len(before.text), cell_len(after.text)) == (at, strip.cell_length - at)
+        whole = [part.text for part in (before, after) if sign in part.text]
+        rest = "".join(part.text.replace(sign, "") for part in (before, after))
+        assert rest == ("abcd" if whole else "ab  cd"), "cut through it is two blanks, and nothing of it is left"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(alphabet="ab\u0301\u200d\ufe0f🇩🇪👍🏽👩漢❤", max_size=12), st.integers(0, 30))
+def test_whatever_is_cut_the_other_side_of_the_cut_is_not_touched(text: str, at: int) -> None:
+    before, after = Segment(text).split_cells(at)
+    if at < cell_len(text):
+        assert cell_len(before.text) == at
+    assert text.startswith(before.text.removesuffix(" "))
+    assert text.endswith(after.text.removeprefix(" "))
+    if before.text and after.text.removeprefix(" "):
+        assert after.text[0] not in "\u0301\u200d\ufe0f"
+
+
+def test_rich_itself_cuts_a_picture_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Segment, "_split_cells", RICH)
+    after = Strip([Segment("ab👩\u200d👧c")]).crop(3)
+    assert "\u200d" in after.text, "when Rich mends it, the cut can go"

@@ -13,6 +13,7 @@ import sys
 import termios
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from textual import _ansi_sequences
@@ -20,6 +21,7 @@ from textual._xterm_parser import XTermParser
 
 from tests.waiting import PATIENCE
 from tui_agent.restore import RESTORE
+from tui_agent.ui import terminal
 from tui_agent.ui.terminal import patch_keys
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import asyncio, os, sys, time
 from textual.app import App
-from tui_agent.ui.terminal import guard
+from tui_agent.ui.terminal import guard, show_life
 
 ending = sys.argv[1]
 
@@ -48,12 +50,15 @@ class Small(App):
 
 app = Small()
 
-def stop(number):
+def stop(number, alive):
     os.write(2, b"heard")
-    if ending != "deaf":
+    if ending == "slow":
+        app.loop.call_soon_threadsafe(show_life, alive)
+        app.loop.call_soon_threadsafe(app.loop.call_later, 1.0, app.exit)
+    elif ending != "deaf":
         app.loop.call_soon_threadsafe(lambda: app.exit(return_code=128 + number))
 
-with guard(stop, seconds=0.3 if ending in ("deaf", "busy", "closed") else 60.0):
+with guard(stop, seconds=0.3 if ending in ("deaf", "busy", "closed", "slow") else 60.0):
     if ending == "escape":
         import termios, tty
         tty.setraw(0)
@@ -61,6 +66,8 @@ with guard(stop, seconds=0.3 if ending in ("deaf", "busy", "closed") else 60.0):
         sys.stdout.flush()
         raise RuntimeError("no app to clean up")
     app.run()
+    if ending == "slow":
+        os.write(2, b"ended by itself")
 sys.exit(app.return_code)
 """
 
@@ -151,6 +158,37 @@ def test_a_stuck_app_is_ended_after_the_deadline(start, ending):
     assert session.process.returncode == 143
     assert session.output.endswith(RESTORE)
     assert_given_back(session)
+
+
+@pytest.mark.pty
+def test_an_app_that_shows_life_may_take_longer_to_end(start):
+    session = start("slow")
+    session.read_until(b"ready")
+    session.process.send_signal(signal.SIGTERM)
+    session.read_until(None)
+    assert session.process.returncode == 143
+    assert session.output.endswith(b"ended by itself")
+    assert_given_back(session)
+
+
+@pytest.mark.parametrize(
+    ("alive", "end"), [(False, terminal.STOP_SECONDS), (True, terminal.ENDING_SECONDS)], ids=["stuck", "alive"]
+)
+def test_nobody_takes_for_ever_to_end(monkeypatch, alive, end):
+    now = 0.0
+
+    def sleep(seconds):
+        nonlocal now
+        assert seconds > 0
+        now += min(seconds, terminal.BEAT_SECONDS)
+        if alive:
+            deadline.beat()
+
+    monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: now, sleep=sleep))
+    deadline = terminal._Deadline(terminal._Terminal(), terminal.STOP_SECONDS)
+    deadline._wait()
+    deadline.disarm()
+    assert now == pytest.approx(end)
 
 
 @pytest.mark.pty

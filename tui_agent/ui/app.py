@@ -62,7 +62,7 @@ from tui_agent.ui.server_list import ServerList
 from tui_agent.ui.shelf import Shelf
 from tui_agent.ui.side import SidePane
 from tui_agent.ui.switching import EFFORTS, Switching
-from tui_agent.ui.terminal import drawing_on_the_terminal, guard, modes, patch_keys, patch_output
+from tui_agent.ui.terminal import drawing_on_the_terminal, guard, modes, patch_keys, patch_output, show_life
 from tui_agent.ui.themes import scrollbars
 from tui_agent.ui.undo import Undoing
 from tui_agent.workspace.git import branch_of
@@ -342,9 +342,10 @@ class AgentApp(CaretApp, inherit_bindings=False):
             self.session.place.close()
         await self._kept.aclose()
 
-    def stop_soon(self, number: int) -> None:
-        """A signal came: end from wherever the app is. Called between two bytecodes of the main thread."""
+    def stop_soon(self, number: int, alive: Callable[[], None]) -> None:
+        """A signal came: end from wherever the app is, `alive` all the while. Called between two bytecodes of the main thread."""
         if self._loop is not None:
+            self._loop.call_soon_threadsafe(show_life, alive)
             self._loop.call_soon_threadsafe(lambda: self.run_worker(self.leave(128 + number), name="leave"))
 
     async def leave(self, code: int) -> None:

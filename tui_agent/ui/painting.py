@@ -4,13 +4,19 @@ Textual 8.2.8 makes its map of the screen anew when somebody asks, between a scr
 of a widget that is not shown. The layout then finds everything where the map has it already, and what has moved is never painted.
 
 And of a screen that lies below another it paints each time what it had painted there before, too: soon the whole screen.
+
+Rich 15.0 cuts a line character by character: a picture that is joined of several falls apart at the edge of a dialog, and its
+joiner or a mark of a letter goes over to what stands beside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
+from rich.cells import split_text
+from rich.segment import Segment
 from textual import screen
 from textual._compositor import Compositor, CompositorMap
 from textual.geometry import Region
@@ -53,7 +59,18 @@ def _refresh(below: Screen[Any]) -> None:
         below._dirty_widgets.clear()  # noqa: SLF001
 
 
+@lru_cache(1 << 14)
+def _cut(segment: Segment, at: int) -> tuple[Segment, Segment]:
+    """Cut a segment at a cell, between whole signs; of one that is cut through, each half is a blank."""
+    text, style, control = segment
+    if at >= segment.cell_length:
+        return segment, Segment("", style, control)
+    before, after = split_text(text, at)
+    return Segment(before, style, control), Segment(after, style, control)
+
+
 def patch_painting() -> None:
-    """Let every screen have such a compositor, and be painted so; Textual offers no other way."""
+    """Let every screen have such a compositor, and be painted and cut so; there is no other way offered."""
+    setattr(Segment, "_split_cells", staticmethod(_cut))  # noqa: B010 - it is a constant by its type
     setattr(screen, "Compositor", Painting)  # noqa: B010 - it is not exported
     setattr(Screen, "_compositor_refresh", _refresh)  # noqa: B010

@@ -7,6 +7,7 @@ shell (`tui-agent reset-terminal`) is the way back.
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextlib
 import enum
@@ -27,7 +28,11 @@ from textual.drivers.linux_driver import LinuxDriver
 from tui_agent.restore import RESTORE
 
 STOP_SECONDS = 2.0
-"""From a signal on, the process has this long to end by itself."""
+"""From a signal on, the process may show no sign of life for this long."""
+ENDING_SECONDS = 15.0
+"""And it has this long to end by itself, however alive it is."""
+BEAT_SECONDS = 0.1
+"""How often it is to show one."""
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
 
@@ -86,14 +91,15 @@ def patch_output() -> None:
 
 
 @contextlib.contextmanager
-def guard(on_signal: Callable[[int], None], *, seconds: float = STOP_SECONDS) -> Iterator[None]:
+def guard(on_signal: Callable[[int, Callable[[], None]], None], *, seconds: float = STOP_SECONDS) -> Iterator[None]:
     """Run the app inside this: whatever ends it, the terminal is given back and the exit code is right.
 
-    On SIGTERM, SIGHUP, SIGQUIT or SIGINT `on_signal(number)` is called once, in the main thread
+    On SIGTERM, SIGHUP, SIGQUIT or SIGINT `on_signal(number, alive)` is called once, in the main thread
     between two bytecodes; it asks the app to end, by `loop.call_soon_threadsafe`, because an idle
     event loop would not wake up otherwise. Later signals are ignored: closing a terminal sends
-    several. After the body `SystemExit(128 + number)` is raised. When the process still lives
-    `seconds` after the signal, the terminal is restored and the process ends with that code,
+    several. `alive` is a sign of life: a command that does not hear takes two seconds to be ended, and what
+    became of it must be in the log. After the body `SystemExit(128 + number)` is raised. When the process still lives
+    `seconds` after the signal and the last sign of life, the terminal is restored and the process ends with that code,
     whatever the main thread is stuck in.
 
     Call it in the main thread. Children are ended by whoever started them.
@@ -104,10 +110,10 @@ def guard(on_signal: Callable[[int], None], *, seconds: float = STOP_SECONDS) ->
     def handle(number: int, _frame: FrameType | None) -> None:
         if not taken:
             taken.append(number)
-            on_signal(number)
+            on_signal(number, deadline.beat)
 
-    before = {number: signal.signal(number, handle) for number in SIGNALS}
     deadline = _Deadline(terminal, seconds)
+    before = {number: signal.signal(number, handle) for number in SIGNALS}
     if os.isatty(0):
         threading.Thread(target=_wait_for_hang_up, name="hang-up", daemon=True).start()
     atexit.register(terminal.give_back)
@@ -125,6 +131,12 @@ def guard(on_signal: Callable[[int], None], *, seconds: float = STOP_SECONDS) ->
             signal.signal(number, handler)
     if taken:
         raise SystemExit(128 + taken[0])
+
+
+def show_life(alive: Callable[[], None]) -> None:
+    """Call `alive` now and every `BEAT_SECONDS`, for as long as the running event loop runs."""
+    alive()
+    asyncio.get_running_loop().call_later(BEAT_SECONDS, show_life, alive)
 
 
 def _wait_for_hang_up() -> None:
@@ -199,7 +211,12 @@ class _Deadline:
         os.set_blocking(self._writer, False)
         self._wakeup_before = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         self._clean = False
+        self._alive = 0.0
         threading.Thread(target=self._watch, name="deadline", daemon=True).start()
+
+    def beat(self) -> None:
+        """The main thread is alive: it ends what is to be ended."""
+        self._alive = time.monotonic()
 
     def disarm(self) -> None:
         """Start no clock from now on; one that runs goes on, so that a slow interpreter exit is bounded too."""
@@ -207,11 +224,17 @@ class _Deadline:
         signal.set_wakeup_fd(self._wakeup_before)
         os.close(self._writer)
 
+    def _wait(self) -> None:
+        """Return when there was no sign of life for too long, or when it took too long all the same."""
+        began = self._alive = time.monotonic()
+        while (now := time.monotonic()) < min(self._alive + self._seconds, began + ENDING_SECONDS):
+            time.sleep(min(self._alive + self._seconds, began + ENDING_SECONDS) - now)
+
     def _watch(self) -> None:
         while numbers := os.read(self._reader, 64):
             for number in numbers:
                 if number in SIGNALS:
-                    time.sleep(self._seconds)
+                    self._wait()
                     self._terminal.give_back(always=not self._clean)
                     os._exit(128 + number)
         os.close(self._reader)
