@@ -7,6 +7,7 @@ import contextlib
 import errno
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -190,6 +191,19 @@ def test_mode_owner_and_attributes_are_kept(tmp_path: Path) -> None:
     after = path.stat()
     assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
     assert {name: os.getxattr(path, name) for name in os.listxattr(path)} == names
+
+
+def test_what_lets_a_program_run_as_somebody_else_is_not_kept(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    prepare(root, b"old")
+    path = root / "sub/a.txt"
+    path.chmod(0o7755)
+    rights = struct.pack("<IIIII", 0x02000000, 1 << 10, 0, 0, 0)  # cap_net_bind_service
+    with contextlib.suppress(OSError):
+        os.setxattr(path, "security.capability", rights)
+    commit(root, b"old", b"new")
+    assert path.stat().st_mode & 0o7777 == 0o1755
+    assert "security.capability" not in os.listxattr(path)
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])

@@ -443,6 +443,24 @@ def test_a_name_that_differs_in_its_accents_only_makes_no_twin(desk) -> None:
     assert "accents" in outcome.text
 
 
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [(0o4755, "setuid"), (0o2755, "setgid"), (0o6755, "setuid and setgid"), (0o1755, "")],
+    ids=["setuid", "setgid", "both", "neither"],
+)
+def test_that_a_changed_file_runs_as_nobody_else_is_said_before_and_after(desk, mode: int, said: str) -> None:
+    path = desk.put("tool", "a\n")
+    path.chmod(mode)
+    desk.call("read_file", path="tool")
+    done = desk.call("edit_file", path="tool", old="a", new="b")
+    assert desk.asked[0].caution == (said and f"this file is {said}; changed, it is that no more")
+    assert (f"it is {said} no more" in done.text) == bool(said)
+    assert path.stat().st_mode & 0o7777 == mode & 0o1777
+    path.chmod(mode)
+    desk.call("delete_file", path="tool")
+    assert desk.asked[1].caution == ""
+
+
 def test_a_pipe_in_the_place_of_a_file_is_refused_at_once(desk) -> None:
     file = desk.put("f", "old\n")
     desk.call("read_file", path="f")

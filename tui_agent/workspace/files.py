@@ -28,6 +28,8 @@ from tui_agent.workspace.paths import Anchor, Place, reason
 MAX_EDIT = 16 * 1024 * 1024
 """Bytes of the largest file that tools change."""
 _CHUNK = 1 << 20
+_GIVEN = "security.capability"
+"""What of the attributes of a file gives a program rights, as its setuid bit does."""
 
 Identity = tuple[int, int, int, int]
 """Size, mtime in ns, inode and ctime in ns: what tells cheaply that a file may have changed.
@@ -49,6 +51,15 @@ def identity(info: os.stat_result) -> Identity:
 def permissions(info: os.stat_result) -> int:
     """The permission bits of a file, without those that give a program another user."""
     return info.st_mode & 0o777
+
+
+def runs_as(mode: int) -> str:
+    """Which bits of a file's mode let its program run as somebody else, in words, "" for none.
+
+    They were given to the bytes that it had: with other bytes it is without them, as after any write by a user.
+    """
+    bits = ((stat.S_ISUID, "setuid"), (stat.S_ISGID, "setgid"))
+    return " and ".join(word for bit, word in bits if mode & bit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +403,7 @@ def _put_new(folder: int, temporary: str, name: str, place: Place) -> None:
 
 
 def _copy_attributes(fd: int, folder: int, name: str, info: os.stat_result) -> None:
-    """Mode always; owner and extended attributes (access lists) as far as this user may."""
+    """Mode always; owner and extended attributes (access lists) as far as this user may; nothing that `runs_as` another."""
     mine = os.fstat(fd)
     if (mine.st_uid, mine.st_gid) != (info.st_uid, info.st_gid):
         with contextlib.suppress(PermissionError):
@@ -401,11 +412,11 @@ def _copy_attributes(fd: int, folder: int, name: str, info: os.stat_result) -> N
         old = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         try:
             with contextlib.suppress(OSError):
-                for attribute in os.listxattr(old):
+                for attribute in set(os.listxattr(old)) - {_GIVEN}:
                     os.setxattr(fd, attribute, os.getxattr(old, attribute))
         finally:
             os.close(old)
-    os.fchmod(fd, stat.S_IMODE(info.st_mode))
+    os.fchmod(fd, stat.S_IMODE(info.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))
 
 
 def _alive(name: str) -> bool:

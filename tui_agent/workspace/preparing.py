@@ -25,7 +25,7 @@ from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.registry import Situation, Tool, find, summary
 from tui_agent.tools.text import TextFile
 from tui_agent.workspace import git
-from tui_agent.workspace.files import Disk, check_writable
+from tui_agent.workspace.files import Disk, check_writable, runs_as
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.operands import floors_of_words
 from tui_agent.workspace.paths import Place, not_regular
@@ -90,7 +90,7 @@ class Preparing:
             ),
             summary=summary(asked, named),
             depends_on=depends,
-            caution=caution,
+            caution="; ".join(filter(None, (caution, _loses(effect)))),
         )
 
     def _effect(self, tool: Tool, arguments: Mapping[str, Any], situation: Situation) -> Effect:
@@ -160,6 +160,14 @@ class Preparing:
             raise ToolError(f"{place.named} is not a folder; use read_file")
         if isinstance(effect, SearchText) and not (place.is_folder or place.is_file):
             raise not_regular(place)
+
+
+def _loses(effect: Effect) -> str:
+    """What a file loses with its bytes, for the person."""
+    if not isinstance(effect, WriteBytes) or effect.new is None or effect.at is None:
+        return ""
+    bits = runs_as(effect.at.mode or 0)
+    return f"this file is {bits}; changed, it is that no more" if bits else ""
 
 
 def _made_by(earlier: tuple[ApprovalRequest, ...], path: str) -> bool:

@@ -25,7 +25,7 @@ from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.files import Edit, edit
 from tui_agent.tools.registry import partly
 from tui_agent.workspace.blocking import off_loop
-from tui_agent.workspace.files import Disk, check_writable, sha256
+from tui_agent.workspace.files import Disk, check_writable, runs_as, sha256
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.paths import OTHER_FILE, Place, reason
 
@@ -163,8 +163,10 @@ class Writing:
             new_mode=mode,
             proposed=parked,
         )
-        notes = tuple(f"no undo: {why}" for why in copies if why)
-        return Change(place, base, new, receipt, notes, part, whole, mode)
+        notes = [f"no undo: {why}" for why in copies if why]
+        if new is not None and (bits := runs_as(was or 0)):
+            notes.append(f"it is {bits} no more: only the user gives that to a changed file")
+        return Change(place, base, new, receipt, tuple(notes), part, whole, mode)
 
     def _make(self, change: Change) -> Outcome:
         """Put the bytes in place; `ToolError` when the world refuses, and then nothing has changed."""
