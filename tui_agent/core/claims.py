@@ -19,7 +19,7 @@ from tui_agent.core.receipt import Receipt
 
 _NEGATED = late(
     r"\b(?:not|n't|never|cannot|can't|should|would|could|will|if|once|when|whether|until|unless|before|after|please|must|may|might"
-    r"|no|none|to|make sure|need|want|ensure)\b|n't\b",
+    r"|no|none|to|make sure|need|want|ensures?|(?:checks|verifies|asserts|requires|waits)(?:\s+that)?)\b|n't\b",
     re.IGNORECASE,
 )
 _RUNNER = r"(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|ctest|(?:tests?|test suite|checks?|suite|build)\b)"
@@ -29,11 +29,23 @@ _PASS = late(
     rf"\s+(?:pass|passes|passed|passing|succeeds?|succeeded|green){_NOT_ALONG}"
     rf"|\b(?:tests?|checks?)[`'\"*]*\s*[:=]\s*(?:all\s+)?\d*\s*pass(?:ed)?{_NOT_ALONG}"
     rf"|\b(?:\d+|all)\s+(?:of\s+\d+\s+)?(?:(?:unit|new|other)\s+)?(?:(?:tests?|checks?)\s+)?passed{_NOT_ALONG}"
-    rf"|\b(?:ran|executed)\s[^.;]{{0,40}}?{_RUNNER}[^.;]{{0,40}}?\b(?:succeeded|pass(?:ed|es)?|worked){_NOT_ALONG}"
+    rf"|\b(?:ran|executed)\s[^.;]{{0,40}}?{_RUNNER}[^.;]{{0,40}}?\b(?:succeeded|pass(?:ed|es)?|worked|green){_NOT_ALONG}"
     rf"|\b{_RUNNER}[`'\"*)]*\s+(?:now\s+)?(?:runs?|ran|completes?|completed|finish(?:es|ed)?)\s+without\s+(?:any\s+)?(?:errors?|failures?)\b",
     re.IGNORECASE,
 )
-_MAY_CLAIM = re.compile(r"pass|succe|green|worked|without|(?:e[dn]|wrote)\b", re.IGNORECASE)
+_SOME_OF = late(r"(\d+)\s+of\s+(\d+)")
+_LINTERS = "mypy|ruff|eslint|flake8|pylint|pyright|clippy|shellcheck|black"
+_LINTED = late(
+    rf"\b({_LINTERS})[`'\"*]*\s+(?:now\s+|also\s+|is\s+|runs?\s+)*(?:pass|passes|passed|clean|happy|succeeds|succeeded"
+    r"|(?:reports?|finds?|found|shows?)\s+(?:no|0)\s+\w+)\b",
+    re.IGNORECASE,
+)
+_TRIED = late(
+    r"\bI(?:['\u2019]ve|\s+have)?\s+(?:(?:also|now|successfully|manually)\s+)?(?:tested|tried|verified)\s+"
+    r"(?:it|this|that|them|everything|(?:the|my)\s+(?:change|fix|function|code|program|script|command)s?)\b",
+    re.IGNORECASE,
+)
+_MAY_CLAIM = re.compile(r"pass|succe|green|worked|without|clean|happy|reports|finds|(?:e[dn]|wrote)\b", re.IGNORECASE)
 """What each claim holds: most answers to questions hold nothing of it, and the long patterns need not be made."""
 _DONE_TO = r"(?:changed|edited|updated|modified|created|written|rewritten|deleted|removed|fixed|repaired|refactored|added|saved)"
 _FIRST = r"(?:\bI(?:['\u2019]ve|\s+have)?\s+|^[\s*>\u2022-]*)(?:(?:now|also|just|then|successfully)\s+)?"
@@ -42,7 +54,7 @@ _THING = r"(?!no\b|nothing\b)(?:(?!\.\w)[^,;:]){1,60}?"
 _CHANGE = late(
     rf"\b(?:{_DONE_TO}|wrote|rewrote)\s+(?:the\s+)?(?:files?\s+)?({FILE_LIST})"
     rf"|(?<![\w/.@+`'\"*-])({FILE_LIST})\s+(?:was|were|has\s+been|have\s+been|is\s+now|are\s+now)\s+(?:(?:now|also|successfully)\s+)?{_DONE_TO}\b"
-    r"(?!\s+(?:by|when|if|before|in\s+\d|last|at|ago|recently|earlier|in\s+(?:the\s+|an?\s+)?(?:last|latest|previous|earlier|commit|version))\b)"
+    r"(?!\s+(?:by|when|if|before|in\s+\d+|last|at|ago|recently|earlier|in\s+(?:the\s+|an?\s+)?(?:last|latest|previous|earlier|commit|version))\b)"
     rf"|{_FIRST}(?:{_DONE_TO}|implemented|renamed|replaced)\s+{_THING}\sin\s+(?:the\s+)?(?:files?\s+)?({FILE_LIST})"
     rf"|{_FIRST}(?:added|wrote|written|saved)\s+{_THING}\sto\s+(?:the\s+)?(?:files?\s+)?({FILE_LIST})"
     rf"|\b(?:renamed|moved)\s+(?:the\s+)?(?:files?\s+)?{QUOTED_FILE}\s+(?:to|as|into|->|→)\s+({QUOTED_FILE})"
@@ -50,12 +62,15 @@ _CHANGE = late(
     re.IGNORECASE,
 )
 _OTHERS = late(
-    r"\b(?:that|which|who|whoever|you|they|someone|somebody|(?:function|method|script|program|user|author|commit)s?)"
+    r"\b(?:that|which|who|whoever|you|they|someone|somebody|(?:function|method|script|program|user|author|commit|change)s?|commit\s+`?[0-9a-f]{3,40}`?:?)"
     r"(?:\s+(?:had|has|have|also|already|then|once))*\s*$",
     re.IGNORECASE,
 )
 """Before a verb: somebody else did it."""
-_QUOTED = late(r"\b(?:your|git)\s+(?:\w+\s+)?log\b|\bthat\s+you\s+(?:sent|posted|pasted|gave)\b", re.IGNORECASE)
+_QUOTED = late(
+    r"\b(?:your|git)\s+(?:\w+\s+)?log\b|\w\s+(?:says|reads|states|mentions)\s*:|\bthat\s+you\s+(?:sent|posted|pasted|gave)\b",
+    re.IGNORECASE,
+)
 """A sentence about what is not from here."""
 _WHAT = (
     r"(?:it|them|this|that|everything|all|(?:the|my|your|these|those|both|all)\s+(?:\w+\s+)?"
@@ -109,10 +124,13 @@ def unbacked_claims(text: str, events: Iterable[ev.Event | ev.Unknown]) -> list[
         if said[found.end() : found.end() + 1] == "?" or _QUOTED.search(sentence):
             continue
         claim = _PASS.search(sentence)
+        if claim and (some := _SOME_OF.search(claim[0])) and some[1] != some[2]:
+            claim = None  # "3 of 5 tests passed"
         backed = claim is not None and (tested or (built and "build" in claim[0].lower()))
         if claim and not backed and not _NEGATED.search(sentence[: claim.end()]):
             claims.append(f'the answer says "{_short(claim[0])}", but no test or check passed after the last edit')
         claims += _claims_of_commands(sentence, events)
+        claims += _claims_of_trying(sentence, events, tested=tested)
         for match in _CHANGE.finditer(sentence):
             named = files_in(next(filter(None, match.groups())))
             if match[3]:  # "fixed the failure in test_a.py": the failure is there, what was wrong need not be
@@ -160,6 +178,19 @@ def _claims_of_commands(sentence: str, events: Sequence[ev.Event | ev.Unknown]) 
         if (named and named[-1].exit_code != 0) or (match[1] and not named):
             end = "it did not" if named else "it was not run"
             yield f'the answer says "{_short(match[0])}", but the receipts say that {end}'
+
+
+def _claims_of_trying(sentence: str, events: Sequence[ev.Event | ev.Unknown], *, tested: bool) -> Iterator[str]:
+    """What a sentence says was tried out, or found in order by a linter, and no receipt shows."""
+    ran = [e.receipt for e in events if isinstance(e, ev.ToolDone) and e.receipt is not None and _commands(e.receipt)]
+    checked = any(isinstance(event, ev.CheckDone) for event in events)
+    if (match := _TRIED.search(sentence)) and not (ran or checked) and not _NEGATED.search(sentence[: match.start()]):
+        yield f'the answer says "{_short(match[0])}", but no command was run'
+    match = _LINTED.search(sentence)
+    if match and not tested and not _NEGATED.search(sentence[: match.start()]):
+        own = [r for r in ran if any(match[1].lower() in map(posixpath.basename, words) for words in _commands(r))]
+        if not own or own[-1].exit_code != 0:
+            yield f'the answer says "{_short(match[0])}", but the receipts do not'
 
 
 _GIT: Mapping[str, str] = MappingProxyType({"committed": "commit", "pushed": "push"})
