@@ -404,6 +404,7 @@ async def test_a_native_call_that_cannot_be_one_is_counted_and_answered_with_wha
 ) -> None:
     replies = [{"calls": [{"name": name, "arguments": {**WRONG[name], f"n{n}": n}}]} for n in range(9)]
     made, seen = session(tmp_path, replies)
+    made.use(scripted(replies, seen=seen), Profile("p", "scripted", "scripted", model="m", protocol="native"))
     made.enter(MODES[mode])
     events = await play(made)
     assert ended(events) is StopReason.INVALID
@@ -414,8 +415,18 @@ async def test_a_native_call_that_cannot_be_one_is_counted_and_answered_with_wha
         assert not [other for other in {*TOOLS, *LOOKUPS} - offered - {name} if other in done.text]
 
 
+async def test_auto_gives_a_model_another_protocol_where_it_has_the_fields_wrong_again(tmp_path: Path) -> None:
+    wrong = [{"calls": [{"name": "list_files", "arguments": {"folder": f"{n}"}}]} for n in range(2)]
+    made, seen = session(tmp_path, [*wrong, {"text": '{"tool": "list_files"}'}, {"text": '{"final": "Nothing."}'}])
+    events = await play(made)
+    assert ended(events) is StopReason.COMPLETED
+    assert [bool(request.tools) for request in seen] == [True, True, False, False]
+    (chosen,) = [e for e in events if isinstance(e, ev.ProtocolChosen)]
+    assert (chosen.protocol, chosen.reason) == ("json", "2 replies in a row had malformed tool calls")
+
+
 async def test_a_reply_counts_once_however_many_of_its_calls_are_wrong(tmp_path: Path) -> None:
     many = {"calls": [{"name": "read_file", "arguments": {"file": str(n)}} for n in range(5)]}
-    made, _ = session(tmp_path, [many, many, {"text": "I give up."}])
+    made, _ = session(tmp_path, [many, many, {"text": '{"final": "I give up."}'}])
     events = await play(made)
     assert ended(events) is StopReason.COMPLETED

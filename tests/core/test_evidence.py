@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.core.evidence import Changed, doubts, files_in, says_what_is_checked, task_evidence
+from tui_agent.core.evidence import Changed, doubts, says_what_is_checked, task_evidence
+from tui_agent.core.names import files_in
 
 
 def changed(**files: tuple[str | None, str | None]) -> dict[str, Changed]:

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -121,6 +122,25 @@ def test_auto_steps_down_after_repeated_malformed_replies() -> None:
     assert protocols(BAD, BAD, BROKEN, FINAL, BROKEN) == ["native", *["json"] * 4]
 
 
+LACKS = Reply(calls=(ToolCall("1", "read_file", {"file": "a.py"}),), finish="tool_calls")
+"""Well-formed, and with the wrong fields: constrained to a schema the model may do better."""
+
+
+@pytest.mark.parametrize("fields", [{}, {"file": "a.py"}, {"path": 1}, {"path": "a.py", "why": "x"}, {"path": None}])
+def test_a_call_with_the_wrong_fields_is_malformed_too(fields: dict[str, Any]) -> None:
+    wrong = Reply(calls=(ToolCall("1", "read_file", fields),), finish="tool_calls")
+    assert protocols(wrong, wrong) == ["native", "json"]
+    assert protocols(wrong, GOOD, wrong, BAD) == ["native", "native", "native", "json"]
+
+
+def test_what_is_no_tool_or_the_tool_of_a_server_changes_no_protocol() -> None:
+    for name in ("fly", "git__log"):
+        other = Reply(calls=(ToolCall("1", name, {"x": 1}),), finish="tool_calls")
+        assert protocols(other, other, other) == ["native"] * 3
+    null = Reply(calls=(ToolCall("1", "read_file", {"path": "a.py", "limit": None}),), finish="tool_calls")
+    assert protocols(null, null) == ["native"] * 2
+
+
 def test_plain_words_say_nothing_about_the_protocol() -> None:
     assert protocols(BAD, BAD, *[PROSE] * 5) == ["native", *["json"] * 6]
     assert protocols(BAD, BAD, BROKEN, PROSE, BROKEN) == ["native", "json", "json", "json", "verbs"]
@@ -147,7 +167,7 @@ def test_replies_that_say_nothing_about_the_protocol() -> None:
     assert json_now.after(DISABLED, OFFERED) == StepDown("json", 0, "why")
 
 
-@given(st.lists(st.sampled_from([GOOD, BAD, BROKEN, PROSE, CUT, REFUSED, FAILED, TYPED, FINAL, DISABLED])))
+@given(st.lists(st.sampled_from([GOOD, BAD, BROKEN, LACKS, PROSE, CUT, REFUSED, FAILED, TYPED, FINAL, DISABLED])))
 def test_auto_never_steps_up_and_is_patient(replies: list[Reply]) -> None:
     order = ["native", "json", "verbs"]
     seen = ["native", *protocols(*replies)]

@@ -16,7 +16,7 @@ from tui_agent.core.reply import parse_arguments, refuses_tools, strict_json
 from tui_agent.core.types import Json, Reply, Spoken, ToolCall, ToolSpec
 from tui_agent.protocols import json_object, verbs
 from tui_agent.protocols.action import Action, ParseError
-from tui_agent.protocols.fields import check
+from tui_agent.protocols.fields import BUILT_IN, check
 from tui_agent.protocols.habits import normalise, without_fence, without_thoughts
 from tui_agent.protocols.prose import answer_in
 
@@ -66,6 +66,17 @@ def text_call(text: str, offered: tuple[ToolSpec, ...]) -> ToolCall | None:
         if name in specs and check(name, specs[name].parameters, arguments) is None:
             return ToolCall("", name, arguments)
     return None
+
+
+def has_wrong_fields(call: ToolCall, offered: tuple[ToolSpec, ...]) -> bool:
+    """Whether a call of an offered tool lacks fields, has others, or has them in another type.
+
+    Of the product's own tools only: what the schema of a server means is the server's matter. A null is no field.
+    """
+    schema = BUILT_IN.get(call.name)
+    if schema is None or call.arguments is None or call.name not in {spec.name for spec in offered}:
+        return False
+    return check(call.name, schema, {k: v for k, v in call.arguments.items() if v is not None}) is not None
 
 
 def _readings(value: Json) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -136,7 +147,7 @@ class StepDown:
     def _is_malformed(self, reply: Reply, offered: tuple[ToolSpec, ...]) -> bool | None:
         """Whether a reply attempts an action and fails; None when it is an answer in plain words."""
         if self.protocol == "native":
-            return any(call.error is not None for call in reply.calls)
+            return any(call.error is not None or has_wrong_fields(call, offered) for call in reply.calls)
         read = read_object(reply.text, offered) if self.protocol == "json" else verbs.parse(reply.text)
         if not isinstance(read, ParseError) or read.kind in _WISHES:
             return False
