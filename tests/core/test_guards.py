@@ -39,6 +39,13 @@ def test_repeats_in_a_row_and_in_the_window() -> None:
     assert play([a, ("a", 1), ("a", 2), ("a", 3)]) == ["go"] * 4
 
 
+def test_a_round_of_three_is_found_by_a_wider_window() -> None:
+    a, b, c = ("a", 0), ("b", 0), ("c", 0)
+    assert play([a, b, c] * 3) == ["go"] * 9  # the steps limit ends it
+    assert repeat_verdict((a, b, c, a, b, c), a, newest=7) == "stop"
+    assert repeat_verdict((a, b, c, a, b, c), ("a", 1), newest=7) == "go"
+
+
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1)), max_size=30))
 def test_no_key_ever_goes_a_third_time_within_the_newest_five(keys: list[Key]) -> None:
     verdicts = play(keys)

@@ -419,6 +419,13 @@ async def test_empty_answer_has_its_placeholder() -> None:
     assert ended(events).detail == "(empty response from model)"
 
 
+async def test_an_empty_answer_hides_no_reason_why_the_work_is_not_verified() -> None:
+    write = {"calls": [{"name": "write_file", "arguments": {"path": "a.py", "content": "x"}}]}
+    events = await events_of(Agent(scripted([write, {"text": ""}]), FakeTools(), Person()))
+    assert ended(events).reason is StopReason.UNVERIFIED
+    assert ended(events).detail == "no check is configured for this folder; (empty response from model)"
+
+
 async def test_a_blank_task_is_refused() -> None:
     with pytest.raises(ValueError, match="empty"):
         await events_of(Agent(scripted([]), FakeTools()), "  ")

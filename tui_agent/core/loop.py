@@ -299,8 +299,8 @@ class _Run:
             touched = work.edits.paths if changed is None else changed
             for doubt in doubts("\n".join(self.wanted), agent.check.argv, touched, changed or {}, work.edits.by_check):
                 yield record.note(ev.Notice(f"look at it: {doubt}"))
-        empty = not (reply.text or reply.refusal).strip()
-        yield record.end(reason, EMPTY if empty else text)
+        empty = EMPTY if not (reply.text or reply.refusal).strip() else ""
+        yield record.end(reason, "; ".join(filter(None, (text, empty))))
 
     def claims(self, answer: str) -> list[ev.Notice]:
         """What the final answer says was done and no receipt shows, marked for the person."""

@@ -257,9 +257,8 @@ class MessageReader:
         elif kind == "message_start":
             message = value.get("message")
             usage = message.get("usage") if isinstance(message, dict) else None
-            if isinstance(
-                usage, dict
-            ):  # of the answer it counts the first piece: the rest is told at the end, or never
+            if isinstance(usage, dict):
+                # of the answer it counts the first piece: the rest is told at the end, or never
                 self._count({**usage, "output_tokens": None})
         elif kind == "message":
             self._whole(value, out)
