@@ -240,7 +240,18 @@ def _check(value: Any, kind: Kind, key: tuple[str, ...]) -> Iterator[_Found]:
 
 def _said(value: Any, key: tuple[str, ...]) -> str:
     """A wrong value, without what may be secret: people write a key where its name belongs."""
-    return HIDDEN if SECRET_NAME.search(key[-1]) or not HOLDS_SECRETS.isdisjoint(key) else like_keys(repr(value))
+    return HIDDEN if SECRET_NAME.search(key[-1]) or not HOLDS_SECRETS.isdisjoint(key) else like_keys(in_toml(value))
+
+
+def in_toml(value: Any) -> str:
+    """A value of a file as the person wrote it there, near enough: `true`, not what Python calls it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(map(in_toml, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key} = {in_toml(inner)}' for key, inner in value.items())}}}"
+    return repr(value) if isinstance(value, str | int | float) else str(value)
 
 
 def all_keys(table: Table = SCHEMA, at: str = "") -> Iterator[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import random
 import re
 import unicodedata
 from itertools import product
@@ -122,6 +125,43 @@ def test_themes_of_the_person(tmp_path: Path) -> None:
     assert own(tmp_path / "nothing") == ([], [])
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('background = "transparent"', "background: must be a solid colour such as '#1c1c1a', not 'transparent'"),
+        ('surface = "ansi_default"', "surface: must be a solid colour such as '#1c1c1a', not 'ansi_default'"),
+        ('panel = "#fff8"', "panel: must be a solid colour such as '#1c1c1a', not '#fff8'"),
+        ("accent = true", "accent: must be a solid colour such as '#1c1c1a', not true"),
+        ("text_alpha = true", "text_alpha: must be a number between 0 and 1, not true"),
+        ('[variables]\nbackground = "transparent"', "variables.background: must be a solid colour"),
+        ('[variables]\nlink-style = "#fff"', "variables.link-style: no colour has this name"),
+        ('[variables]\nbackgruond = "#fff"', "variables.backgruond: no colour has this name; did you mean background?"),
+    ],
+)
+def test_a_theme_that_could_not_be_drawn_is_none(tmp_path: Path, content: str, said: str) -> None:
+    """Each of them ended the program, and was in the configuration by then."""
+    (tmp_path / "odd.toml").write_text(f'primary = "#005f87"\n{content}\n')
+    themes, (fault,) = own(tmp_path)
+    assert not themes
+    assert fault.startswith(f"{tmp_path / 'odd.toml'}: {said}")
+
+
+def test_what_is_no_file_with_a_theme_is_told_in_words(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.toml")  # nobody writes into it: to read it would wait for ever
+    (tmp_path / "b.toml").mkdir()
+    (tmp_path / "c.toml").symlink_to(tmp_path / "gone")
+    (tmp_path / "d.toml").write_bytes(b"\xff\xfe")
+    assert own(tmp_path) == (
+        [],
+        [
+            f"{tmp_path / 'a.toml'}: it is no ordinary file",
+            f"{tmp_path / 'b.toml'}: Is a directory",
+            f"{tmp_path / 'c.toml'}: No such file or directory",
+            f"{tmp_path / 'd.toml'}: it is no text in UTF-8",
+        ],
+    )
+
+
 # ------------------------------------------------------------------ signs
 
 
@@ -190,6 +230,27 @@ async def test_no_colour_at_all(tmp_path: Path) -> None:
         assert {str(c) for s in styles for c in (s.color, s.bgcolor) if c and not c.is_default} == set()
         app.appearance.theme("dark")
         assert app.theme == "ansi-dark"
+
+
+async def test_whatever_theme_is_taken_can_be_drawn(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    names = sorted(BUILTIN_THEMES["nord"].to_color_system().generate())
+    colours = ("#fff", "red", "hsl(10,50%,50%)", "rgb(999,0,0)", "#1c1c1a", "transparent", "ansi_red", "bold")
+    taken = 0
+    app = app_with(tmp_path, Ui())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: app.main.conversation is not None)
+        for number in range(60):
+            file = tmp_path / f"{chance.choice(('a b', 'ü', '-', '1.'))}{number}.toml"
+            lines = [f'{key} = "{chance.choice(colours[:5])}"' for key in ("primary", "background", "surface", "boost")]
+            some = (f'{name} = "{chance.choice(colours)}"' for name in chance.sample(names, chance.randint(0, 3)))
+            file.write_text("\n".join([*lines, "[variables]", *some]), encoding="utf-8")
+            with contextlib.suppress(ValueError):
+                app.register_theme(theme := read(file))
+                app.theme = theme.name
+                await pilot.pause()
+                taken += 1
+    assert taken > 10
 
 
 async def test_a_light_terminal_gets_the_light_theme(tmp_path: Path) -> None:

@@ -10,6 +10,9 @@ from pathlib import Path
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
+from tui_agent.core.disk import ordinary
+from tui_agent.schema import did_you_mean, in_toml
+
 DARK, LIGHT, ANSI_DARK, ANSI_LIGHT = "textual-dark", "light", "ansi-dark", "ansi-light"
 
 THEMES = (
@@ -107,7 +110,11 @@ def own(folder: Path) -> tuple[list[Theme], list[str]]:
     for file in files:
         try:
             themes.append(read(file))
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            faults.append(f"{file}: {error.strerror}")
+        except UnicodeDecodeError:
+            faults.append(f"{file}: it is no text in UTF-8")
+        except ValueError as error:
             faults.append(f"{file}: {error}")
     return themes, faults
 
@@ -119,8 +126,7 @@ def read(file: Path) -> Theme:
         OSError: it cannot be read.
         ValueError: it is no theme; the text says which key is wrong.
     """
-    with file.open("rb") as f:
-        data = tomllib.loads(f.read(_LARGEST).decode("utf-8-sig"))
+    data = tomllib.loads(ordinary(file, _LARGEST).decode("utf-8-sig"))
     if "primary" not in data:
         raise ValueError("primary: a theme needs this colour")
     variables = data.pop("variables", {})
@@ -131,18 +137,25 @@ def read(file: Path) -> Theme:
             _colour(key, value)
         elif key == "dark":
             if not isinstance(value, bool):
-                raise ValueError(f"dark: must be true or false, not {value!r}")
+                raise ValueError(f"dark: must be true or false, not {in_toml(value)}")
         elif key not in _COUNTS:
             raise ValueError(f"{key}: unknown; known are dark, variables, {', '.join(sorted(_COLOURS))}")
         elif not isinstance(value, float) or not 0 < value <= 1:
-            raise ValueError(f"{key}: must be a number between 0 and 1, not {value!r}")
+            raise ValueError(f"{key}: must be a number between 0 and 1, not {in_toml(value)}")
+    known = {key for key in Theme("", primary=data["primary"]).to_color_system().generate() if "style" not in key}
     for key, value in variables.items():
+        if key not in known:
+            near = did_you_mean(key, known)
+            raise ValueError(f"variables.{key}: no colour has this name{near}")
         _colour(f"variables.{key}", value)
     return Theme(file.stem, variables=variables, **data)
 
 
 def _colour(key: str, value: object) -> None:
+    """A colour is solid: where one lets through what lies below, or is the terminal's, Textual cannot draw a text on it."""
     try:
-        Color.parse(value if isinstance(value, str) else "")
-    except ColorParseError as error:
-        raise ValueError(f"{key}: must be a colour such as '#1c1c1a', not {value!r}") from error
+        colour = Color.parse(value if isinstance(value, str) else "")
+    except ColorParseError:
+        colour = None
+    if colour is None or colour.a < 1 or colour.ansi is not None:
+        raise ValueError(f"{key}: must be a solid colour such as '#1c1c1a', not {in_toml(value)}")
