@@ -49,6 +49,19 @@ async def test_a_rule_of_the_session_allows_from_now_on_and_is_taken_back(tmp_pa
     assert not (tmp_path / "data" / "rules.toml").exists()
 
 
+async def test_what_another_window_of_the_folder_takes_back_asks_from_the_next_message_on(tmp_path: Path) -> None:
+    person = Person()
+    made, _ = session(tmp_path, [TRUE, DONE, TRUE, DONE], person)
+    other, _ = session(tmp_path, [])
+    other.rules.add("true", "folder")
+    await play(made)
+    assert len(person.asked) == 0
+    other.rules.remove(rule(other, "true"))
+    await play(made)
+    assert len(person.asked) == 1
+    assert "true" not in [r.text for r in made.in_force]
+
+
 def test_a_rule_of_the_folder_is_there_in_the_next_session_and_in_no_other_folder(tmp_path: Path) -> None:
     made, _ = session(tmp_path, [])
     made.rules.add("ruff check", "folder")

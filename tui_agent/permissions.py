@@ -208,7 +208,8 @@ class Rules:
             self.unsandboxed = patterns
 
     def over(self, policy: Policy) -> Policy:
-        """The policy with these rules in it."""
+        """The policy with these rules in it, and with what another window has added or taken back in this folder."""
+        self.folder, self.unsandboxed = self.store.look(self.root), self.store.look(self.root, "unsandboxed")
         return replace(policy, allow=(*dict.fromkeys((*policy.allow, *self.folder, *self.session)),))
 
 

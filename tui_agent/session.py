@@ -371,6 +371,7 @@ class Session:
         if self.check() is not None:
             await self.commands.ready()  # whether the check is asked for depends on it
         known = len(self.events)
+        self._decide_anew()  # another window may have taken a rule of this folder back
         if not self.mode.reads_only:
             await self.terms.servers.ready()
         told = await asyncio.to_thread(self.standing.remarks, self.window)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tui_agent.core import events as ev
+from tui_agent.core.address import origin, same_server
 from tui_agent.core.log import DAMAGED
+from tui_agent.core.profile import Profile
 
 NEWER = "record of a newer version"
 
@@ -42,6 +46,23 @@ def told(event: ev.Event | ev.Unknown) -> tuple[str, str] | None:
 def answers_instead(before: str, now: str) -> str:
     """That the profile of a session is gone, so that its conversation goes to somebody else."""
     return f"The profile {before} of this session is gone: {now} answers from here on, and is sent what was said."
+
+
+def answers_elsewhere(events: Sequence[ev.Event | ev.Unknown], profile: Profile) -> str:
+    """That the profile of a session leads to another server than the one that answered in it last; "" when it does not."""
+    for event in reversed(events):
+        if isinstance(event, ev.ModelChosen) and event.profile != profile.name:
+            break
+        author = event.message.author if isinstance(event, ev.AssistantSaid) else None
+        if author is None or author.wire == "scripted" or not profile.endpoint:
+            continue
+        if same_server(author.endpoint, profile.endpoint):
+            break
+        return (
+            f"The profile {profile.name} had another address when this session was left ({origin(author.endpoint)}): "
+            f"{origin(profile.endpoint)} answers from here on, and is sent what was said."
+        )
+    return ""
 
 
 def _tokens(count: int) -> str:

@@ -73,6 +73,16 @@ def call(number: int) -> None:
         case "huge":
             put({"id": number, "result": {"content": [{"type": "text", "text": "row\n" * 400_000}]}})
             return
+        case "batch-nan":
+            answer = f'{{"result": {{"structuredContent": NaN}}, "id": {number}, "jsonrpc": "2.0"}}'
+            sys.stdout.write(f'[{{"jsonrpc": "2.0", "method": "notifications/x", "params": {{"id": 1}}}}, {answer}]\n')
+            sys.stdout.flush()
+            return
+        case "number-between":
+            inner = '{"a\\"}": [[{"id": 77}]], "id": "x"}'
+            sys.stdout.write(f'{{"error": {inner}, "id" : {number} , "jsonrpc": "2.0", "result": NaN}}\n')
+            sys.stdout.flush()
+            return
         case "nan" | "half-pair" | "deep" | "no-utf-8" | "number-last":
             what = {"nan": "NaN", "half-pair": '"\\ud800"', "deep": "[" * 90_000 + "]" * 90_000, "no-utf-8": '"\udcff"'}
             result = f'"result": {{"structuredContent": {what.get(HOW, "NaN")}}}'

@@ -46,6 +46,8 @@ async def test_a_call_ends_and_says_why(tmp_path: Path, how: str, note: str, wor
     [
         ("nan", "NaN is not JSON"),
         ("number-last", "NaN is not JSON"),
+        ("number-between", "NaN is not JSON"),
+        ("batch-nan", "NaN is not JSON"),
         ("half-pair", "half of a surrogate pair"),
         ("deep", "nested deeper"),
         ("no-utf-8", "it is not JSON"),

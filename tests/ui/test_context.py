@@ -146,7 +146,7 @@ async def test_compact_puts_a_summary_in_the_place_and_undo_takes_it_back(tmp_pa
         await send(app, pilot, "/compact undo")
         await until(lambda: sent(app.session.events) == before)
         await send(app, pilot, "/compact undo")
-        await pilot.pause()
+        await until(lambda: any("no summary to take back any more" in n.message for n in app._notifications))
         assert sum(isinstance(e, ev.Expanded) for e in app.session.events) == 1
 
 

@@ -182,6 +182,15 @@ async def test_a_resumed_session_is_as_it_was(tmp_path: Path, size: tuple[int, i
         assert app.talk.totals.replies == 3
 
 
+async def test_going_to_another_one_is_told_where_both_look_alike(tmp_path: Path) -> None:
+    folder = at_work(tmp_path, *turn("one"))
+    alike = at_work(tmp_path, *turn("one"))
+    async with opened(tmp_path, answers("again"), alike) as (app, pilot):
+        await pilot.press(*f"/resume {folder.name}", "enter")
+        await gone_to(app, folder.name)
+        assert "This is “one” again, last changed " in noticed(app)
+
+
 async def test_that_somebody_else_gets_what_was_said_is_told(tmp_path: Path) -> None:
     folder = at_work(tmp_path, *turn("one"))
     async with opened(tmp_path, answers("again")) as (app, _):

@@ -32,10 +32,13 @@ LAST_ANSWERS = 1.0
 """Seconds that are waited for answers of a server that has forgotten who asks."""
 
 _NO_SUCH = -32601
-_HEAD = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"')
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
+_NUMBER = re.compile(rb"\s*:\s*(\d{1,15})\s*[,}]")
+_KEY = re.compile(rb"\s*:")
 _TAIL = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
-"""Where the number of an answer stands that cannot be read: before all the rest, or behind it."""
 _ENDS = 200
+_MOST_TOKENS = 100_000
+"""Strings and brackets of a message that cannot be read among which its number is looked for."""
 
 
 class Refused(AgentError):  # noqa: N818 - what happened: the server answered a request with an error
@@ -213,15 +216,12 @@ class Client:
 
     def _unreadable(self, data: bytes, why: ValueError) -> None:
         """What is no message; an answer of this kind is the only one that its request will get, so that ends it."""
-        found = _HEAD.match(data[:_ENDS]) or _TAIL.search(data[-_ENDS:])
-        number = int(found[1]) if found and data.lstrip().startswith(b"{") else 0
-        if number in self._waiting:
-            own = isinstance(why, UnicodeDecodeError) or "'" in str(
-                why
-            )  # the server's own words are not passed on as ours
-            words = "it is not JSON" if own else str(why)
+        own = isinstance(why, UnicodeDecodeError) or "'" in str(why)  # the server's own words are not passed on as ours
+        words = "it is not JSON" if own else str(why)
+        numbers = [number for number in _answers(data) if number in self._waiting]
+        for number in numbers:
             self._answered(number, Unasked(f"what it sent cannot be read: {words}"))
-        else:
+        if not numbers:
             self._count()
 
     def _message(self, message: Json) -> None:
@@ -289,3 +289,27 @@ class Client:
         for task in self._sending:
             task.cancel()
         await self._link.close()
+
+
+def _answers(data: bytes) -> list[int]:
+    """The numbers of the requests that a message answers which cannot be read, also those of a list of answers."""
+    numbers: list[int] = []
+    level, depth, number, keys = 2 if data.lstrip().startswith(b"[") else 1, 0, 0, set[bytes]()
+    for token in itertools.islice(_TOKEN.finditer(data), _MOST_TOKENS):
+        match token[0]:
+            case b"{" | b"[":
+                depth += 1
+                if depth == level:
+                    number, keys = 0, set()
+            case b"}" | b"]":
+                if depth == level and keys & {b'"result"', b'"error"'} and b'"method"' not in keys:
+                    numbers.append(number)
+                depth -= 1
+            case word if depth == level and _KEY.match(data, token.end()):
+                keys.add(word)
+                if word == b'"id"' and (found := _NUMBER.match(data, token.end())):
+                    number = int(found[1])
+    if depth and b'"method"' not in keys:  # it does not end, or not among so many: its number may stand behind the rest
+        tail = _TAIL.search(data[-_ENDS:]) if level == 1 else None
+        numbers.append(int(tail[1]) if tail else number)
+    return numbers

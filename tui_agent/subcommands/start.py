@@ -340,7 +340,7 @@ def choose(session: Session, options: argparse.Namespace, loaded: Loaded, user_f
         ConfigError: there is no such profile, or none; or a bound of its cost is asked for and it has no prices.
     """
     from tui_agent.modes import first, mode  # noqa: PLC0415
-    from tui_agent.told import answers_instead  # noqa: PLC0415
+    from tui_agent.told import answers_elsewhere, answers_instead  # noqa: PLC0415
 
     begins = first(session.terms.settings.policy)
     if options.mode:
@@ -357,6 +357,8 @@ def choose(session: Session, options: argparse.Namespace, loaded: Loaded, user_f
     profile = pick(loaded, again.profile if again else options.provider, user_file)
     if before is not None and again is None:
         print(f"tui-agent: {plain(answers_instead(before.profile, profile.name))}", file=sys.stderr, flush=True)
+    elif again is not None and (elsewhere := answers_elsewhere(session.events, profile)):
+        print(f"tui-agent: {plain(elsewhere)}", file=sys.stderr, flush=True)
     chosen = profile.answering(options.model or (again.model if again else None) or profile.model)
     if options.max_cost is not None and chosen.pricing is None and not chosen.local:
         where = f"[profiles.{profile.name}.pricing]" if chosen == profile else f"a profile for {chosen.model}"

@@ -293,7 +293,9 @@ class ContextKeys:
         log = app.session.log
         compaction = Sent(log.events).compaction
         if compaction is None:
-            app.notify("There is no summary to take back.", markup=False)
+            before = any(isinstance(event, ev.Compacted) and not event.fault for event in log.events)
+            gone = " any more: you went back to before it, or took it back" if before else ""
+            app.notify(f"There is no summary to take back{gone}.", markup=False)
             return
         log.append(decided(log.events, ev.Expanded(compaction)))
         app.talk.catch_up()

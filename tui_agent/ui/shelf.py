@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.core import events as ev
 from tui_agent.core import fold
 from tui_agent.core.disk import is_file
-from tui_agent.core.display import plain
+from tui_agent.core.display import label, plain
 from tui_agent.core.lock import holder
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import AgentError
 from tui_agent.demo import PROFILE
+from tui_agent.export import when
 from tui_agent.session import Session
 from tui_agent.sessions import LOCK, STATE, Place, delete, fork, new_id, rename
 from tui_agent.summaries import Summary, find, in_folder, listed
-from tui_agent.told import answers_instead
+from tui_agent.told import answers_elsewhere, answers_instead
 from tui_agent.ui.calling import keep_choices, search_words
 from tui_agent.ui.choices import DEMO
 from tui_agent.ui.documents import Documents
@@ -102,12 +103,11 @@ class Shelf:
     async def _remind(self) -> None:
         """Say of the session before this one that something in it was not sent; not while it is open in another window."""
         here = in_folder(await self.summaries(), self._app.session.root)
-        earlier = next((one for one in here if one.id != self._current), None)
-        if earlier is None or self._state(earlier):
-            return
-        if is_file(self.folder / earlier.id / STATE):
-            name = earlier.title or "the session before"
-            self._app.talk.note(f"What you typed in “{name}” and did not send is kept: /resume -1 goes back to it.")
+        others = [one for one in here if one.id != self._current]
+        earlier = next((one for one in others if not self._state(one)), None)
+        if earlier is not None and is_file(self.folder / earlier.id / STATE):
+            name, way = earlier.title or "the session before", "-1" if earlier is others[0] else earlier.id
+            self._app.talk.note(f"What you typed in “{name}” and did not send is kept: /resume {way} goes back to it.")
 
     async def summaries(self) -> list[Summary]:
         """All of them, the newest first."""
@@ -140,6 +140,8 @@ class Shelf:
             profile, model = again
             if profile is not None and chosen is not None and profile.name != chosen.profile:
                 app.talk.note(answers_instead(chosen.profile, profile.name))
+            elif profile is not None and (elsewhere := answers_elsewhere(happened, profile)):
+                app.talk.note(elsewhere)
         if profile is not None:
             app.switching.answer_with(profile, model)
         app.talk.queue[:] = unsent.queue
@@ -177,6 +179,7 @@ class Shelf:
                 f"It belongs to {one.cwd}. Fork it (F in the list), or quit and: tui-agent --resume {one.id}"
             )
         await self._switch(await asyncio.to_thread(Place, self.folder / one.id))
+        self._tell(f"This is “{label(one.title or one.id, 50)}” again, last changed {when(one.changed)}.")
 
     async def new(self) -> None:
         """Begin anew; the session on the screen is kept, and named in how to come back."""
