@@ -88,7 +88,10 @@ def test_cautions() -> None:
     assert "instructions" in caution((".claude", "skills", "x", "SKILL.md"))
     assert "executed" in caution(("Makefile",))
     assert "executed" in caution((".github", "workflows", "ci.yml"))
-    assert caution(("src", "a.py")) == ""
+    assert "executed" in caution(("sub", ".vscode", "tasks.json"))
+    assert "executed" in caution((".HUSKY", "pre-commit"))
+    assert "instructions" in caution((".github", "copilot-instructions.md"))
+    assert caution(("src", "a.py")) == caution((".vscode",)) == caution(()) == ""
 
 
 @given(st.text(min_size=1))

@@ -28,11 +28,25 @@ HOME_PROTECTED = (
     *(".local/share/tui_agent", ".local/state/tui_agent", ".gitconfig", ".ssh", ".pam_environment", ".xprofile"),
 )
 """Paths below the home directory that no tool writes: start files, and what belongs to this product."""
-_INSTRUCTIONS = frozenset({"agents.md", "agents.override.md", "claude.md", "gemini.md", "skill.md", ".cursorrules"})
-_EXECUTED = frozenset(
-    {"makefile", "gnumakefile", "conftest.py", "noxfile.py", "tox.ini", "justfile", "setup.py", "build.rs"}
-    | {"package.json", "pyproject.toml", "cargo.toml", "meson.build", "cmakelists.txt", "rakefile", "sitecustomize.py"}
+_INSTRUCTIONS = frozenset(
+    {
+        "agents.md",
+        "agents.override.md",
+        "claude.md",
+        "claude.local.md",
+        "gemini.md",
+        "skill.md",
+        "copilot-instructions.md",
+    }
+    | {".cursorrules", ".windsurfrules", ".clinerules"}
 )
+_EXECUTED = frozenset(
+    {"makefile", "gnumakefile", "conftest.py", "noxfile.py", "tox.ini", "justfile", "setup.py", "setup.cfg", "build.rs"}
+    | {"package.json", "pyproject.toml", "cargo.toml", "meson.build", "cmakelists.txt", "rakefile", "sitecustomize.py"}
+    | {"pytest.ini", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradlew", "pom.xml"}
+    | {"dockerfile", "jenkinsfile", ".gitlab-ci.yml", ".pre-commit-config.yaml", ".envrc", ".mcp.json"}
+)
+_EXECUTED_FOLDERS = frozenset({".husky", ".vscode", ".devcontainer", ".circleci"})
 _CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 
@@ -98,6 +112,7 @@ def caution(parts: tuple[str, ...]) -> str:
     name = fold(parts[-1]) if parts else ""
     if name in _INSTRUCTIONS or (len(parts) > 1 and fold(parts[-2]) in {"skills", "commands"} and name.endswith(".md")):
         return "agents read this file as instructions"
-    if name in _EXECUTED or (fold(parts[0]) == ".github" and "workflows" in parts):
-        return "this file is executed by the check command, by tests or by a build"
+    folders = {fold(part) for part in parts[:-1]}
+    if name in _EXECUTED or folders & _EXECUTED_FOLDERS or folders >= {".github", "workflows"}:
+        return "this file is executed by the check command, by tests, a build or an editor"
     return ""

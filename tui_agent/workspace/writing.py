@@ -163,7 +163,7 @@ class Writing:
             new_mode=mode,
             proposed=parked,
         )
-        notes = [f"no undo: {why}" for why in copies if why]
+        notes = [f"no undo: {why}" for why in dict.fromkeys(copies) if why]
         if new is not None and (bits := runs_as(was or 0)):
             notes.append(f"it is {bits} no more: only the user gives that to a changed file")
         return Change(place, base, new, receipt, tuple(notes), part, whole, mode)
