@@ -13,7 +13,7 @@ from tui_agent.core.endings import INTERRUPTED, Limits, StopReason
 from tui_agent.core.guards import TOO_OFTEN, Denied, signature
 from tui_agent.core.loop import ONLY_STEP, WARNINGS
 from tui_agent.core.types import ToolSpec
-from tui_agent.shapes import Recorded
+from tui_agent.shapes import Recorded, shape_of
 from tui_agent.tools.lookups import LOOKUPS
 from tui_agent.tools.registry import TOOLS
 
@@ -93,11 +93,13 @@ class Run:
 
     def limits(self, today: Limits) -> Limits:
         """Today's limits with the number of steps that the recording shows it had, where it shows one; none on the cost."""
-        today, replies = replace(today, max_cost=None), 0
+        today, asked, replied = replace(today, max_cost=None), 0, False
         for event in self.events:
             if isinstance(event, ev.Notice) and event.text in _LEFT:
-                return replace(today, max_steps=replies + 1 + _LEFT[event.text])
-            replies += isinstance(event, ev.AssistantSaid)
+                return replace(today, max_steps=asked + 1 + _LEFT[event.text])
+            if isinstance(event, ev.AssistantSaid) or (isinstance(event, ev.ProtocolChosen) and not replied):
+                asked += 1  # a server that took no calls said nothing else
+            replied = isinstance(event, ev.AssistantSaid) or (replied and shape_of(event) is None)
         ends = self.of(ev.RunEnded)
         if ends and ends[-1].reason is StopReason.STEP_LIMIT:
             return replace(today, max_steps=ends[-1].steps - self.too_long)

@@ -20,6 +20,7 @@ from tui_agent import playback
 from tui_agent.config import Settings
 from tui_agent.core import events as ev
 from tui_agent.core import fold
+from tui_agent.core.endings import Limits
 from tui_agent.core.profile import Profile
 from tui_agent.core.receipt import FileChange, Receipt
 from tui_agent.core.types import (
@@ -28,6 +29,8 @@ from tui_agent.core.types import (
     Author,
     Decision,
     Model,
+    ProviderError,
+    ReplyEnd,
     Request,
     ToolCall,
     WriteBytes,
@@ -125,7 +128,11 @@ async def record(
     left = iter(replies)
 
     async def stream(request: Request):
-        async for delta in scripted([next(left, say("Enough."))] * (len(request.messages) + 1)).stream(request):
+        reply = next(left, say("Enough."))
+        if isinstance(reply, ProviderError):
+            yield ReplyEnd("error", error=reply)
+            return
+        async for delta in scripted([reply] * (len(request.messages) + 1)).stream(request):
             yield delta
 
     (tmp_path / "work").mkdir()
@@ -156,6 +163,15 @@ def replayed(made: Session, tmp_path: Path, *, execute: bool) -> tuple[int, str]
 def test_it_plays_as_it_was_recorded(tmp_path: Path, name: str, execute: bool) -> None:
     made = asyncio.run(record(tmp_path, *SESSIONS[name]))
     code, said = replayed(made, tmp_path, execute=execute)
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("steps", [2, 3, 4, 5])
+def test_a_server_that_takes_no_calls_has_taken_a_step(tmp_path: Path, steps: int) -> None:
+    refuses = ProviderError("bad_request", "this server does not support tools")
+    replies = [refuses, *[typed("search", text=str(n)) for n in range(3)], say('{"final": "x"}')]
+    made = asyncio.run(record(tmp_path, "auto", replies, Person(), limits=Limits(max_steps=steps)))
+    code, said = replayed(made, tmp_path, execute=False)
     assert code == 0, said
 
 
