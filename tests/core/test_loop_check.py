@@ -109,6 +109,8 @@ async def test_running_the_check_command_counts_as_the_check() -> None:
     replies = [write(), {"calls": [call("run_command", argv=["make", "check"])]}, {"text": "done"}]
     events = await events_of(Agent(scripted(replies), FakeTools(), Person(), check=passing(code=1)))
     assert ended(events).reason is StopReason.VERIFIED
+    assert fold.exit_code(events) == 0
+    assert fold.failed_batch(events) == (), "nothing is left to revert"
 
 
 async def test_the_check_asks_when_nobody_saw_the_edit() -> None:

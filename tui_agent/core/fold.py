@@ -370,11 +370,12 @@ def plan(events: Iterable[AnyEvent]) -> tuple[tuple[str, str], ...]:
 def failed_batch(events: Sequence[AnyEvent]) -> tuple[Receipt, ...]:
     """The receipts of the batch that the newest check judged, when it failed and nothing was changed or undone since."""
     receipts: list[Receipt] = []
+    passed: list[tuple[str, ...]] = []  # commands of the model since: one of them may have been the check
     failed = False
     for event in reversed(events):
         match event:
             case ev.CheckDone():
-                if failed or event.passed:
+                if failed or event.passed or event.argv in passed:
                     break
                 failed = True
             case ev.AssistantSaid() if failed:
@@ -384,6 +385,8 @@ def failed_batch(events: Sequence[AnyEvent]) -> tuple[Receipt, ...]:
             case ev.ToolDone(receipt=Receipt() as receipt):
                 if not failed and (receipt.path is not None or receipt.changed):
                     return ()
+                if not failed and receipt.exit_code == 0:
+                    passed.append(tuple(map(str, receipt.arguments.get("argv", ()))))
                 receipts.insert(0, receipt)
     return tuple(receipts) if failed else ()
 
@@ -462,6 +465,7 @@ def exit_code(events: Sequence[AnyEvent]) -> int:
         return 130
     check = next((e for e in reversed(events) if isinstance(e, ev.CheckDone)), None)
     unproven = end.reason is StopReason.UNVERIFIED and end.check != "none"
-    if unproven or end.check in {"failed", "not run"} or (check is not None and not check.passed):
+    red = check is not None and not check.passed and end.check == "none"  # the model may have run it again since
+    if unproven or end.check in {"failed", "not run"} or red:
         return 2
     return 4 if end.reason in LIMITS else 0
