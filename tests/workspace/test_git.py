@@ -16,12 +16,13 @@ from tests.examples import examples
 from tests.fixtures.hostile import canaries, hostile_git, script
 from tests.waiting import PATIENCE
 from tui_agent.core.types import RunArgv, ToolCall
-from tui_agent.workspace import Workspace, git
+from tui_agent.workspace import Workspace, git, git_config
 from tui_agent.workspace.runner import run
 
 
 def git_here(root: Path, *words: str) -> str:
-    result = asyncio.run(run(git.argv(("git", *words)), cwd=root, timeout=PATIENCE))
+    """What git says of the repository itself, as it is run when the person was asked."""
+    result = asyncio.run(run(git.argv(("git", *words), viewed=False), cwd=root, timeout=PATIENCE))
     assert result.error is None
     return result.output
 
@@ -148,7 +149,8 @@ def test_what_is_shown_is_what_runs_and_the_policy_sees_what_was_asked(tmp_path:
     workspace = Workspace(tmp_path)
     request = asyncio.run(workspace.prepare(ToolCall("c", "run_command", {"argv": ["git", "diff", "--stat"]})))
     assert isinstance(request.effect, RunArgv)
-    assert request.effect.argv == ("git", "--no-pager", "diff", "--no-ext-diff", "--no-textconv", "--stat")
+    own = ("--ignore-submodules=dirty", "--no-ext-diff", "--no-textconv")
+    assert request.effect.argv == ("git", "--no-pager", "--no-optional-locks", "diff", *own, "--stat")
     assert request.policy.argv == ("git", "diff", "--stat")
     assert request.summary == "run  git diff --stat"
     assert workspace.decide(request).permission == "allow"
@@ -202,7 +204,7 @@ def test_with_more_configuration_than_is_looked_through_git_runs_nothing(much: s
     )
     config.write_text(before + evil)
     for words in (("git", "status"), ("git", "diff"), ("sh", "-c", "git add a.txt; git commit -m x")):
-        result = asyncio.run(run(git.argv(words), cwd=root, timeout=PATIENCE))
+        result = asyncio.run(run(git.argv(words, viewed=False), cwd=root, timeout=PATIENCE))
         assert "ot a git repository" in result.output
     assert canaries(tmp_path) == []
     assert ("more configuration than is looked through" in git.programs(root)) == (much != "names")
@@ -494,7 +496,7 @@ def test_a_configuration_is_read_as_git_reads_it(tmp_path_factory: pytest.TempPa
     if said.returncode == 0:  # what git refuses starts nothing
         want = {blanks(entry).partition("\n")[::2] for entry in said.stdout.decode().split("\0")}
         want = {pair for pair in want if "." in pair[0]}  # before the first header there is no setting
-        assert want <= {(git.full(*each[:3]), blanks(each[3])) for each in git.settings(text) if each[2]}
+        assert want <= {(git_config.full(*each[:3]), blanks(each[3])) for each in git_config.settings(text) if each[2]}
 
 
 def blanks(text: str) -> str:
@@ -548,8 +550,7 @@ def test_only_words_are_added_and_twice_is_once_as_far_as_it_matters(words: list
     left = list(after)
     for word in before:
         left.remove(word)  # everything that was asked is still there
-    assert set(left) <= {"--no-pager", "--no-ext-diff", "--no-textconv"}
-    assert [w for w in after if w not in {"--no-pager", "--no-ext-diff", "--no-textconv"}] == [
-        w for w in before if w != "--no-pager"
-    ]
+    own = {"--no-pager", "--no-optional-locks", "--ignore-submodules=dirty", "--no-ext-diff", "--no-textconv"}
+    assert set(left) <= own
+    assert [w for w in after if w not in own] == [w for w in before if w != "--no-pager"]
     assert git.argv(("ls", *words)) == ("ls", *words)

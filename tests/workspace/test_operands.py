@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tui_agent.core import policy
-from tui_agent.workspace.git import leads_elsewhere
+from tui_agent.workspace.git_view import fits
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_further_work_trees_modules_and_folders_of_a_repository_ask_nothing(plac
     """
     subprocess.run(["sh", "-ec", script], cwd=repository.root, check=True)
     root = repository.root.parent / "tree" if place == "tree" else repository.root / place
-    assert not leads_elsewhere(root)
+    assert fits(root)
 
 
 def test_outside_of_a_repository_git_compares_files_only_after_a_question(desk):

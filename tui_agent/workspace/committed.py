@@ -27,14 +27,10 @@ _YOUNG = 1_000
 """Files that are looked into because the index is no younger than they are: by their stat alone they are not certain."""
 _MOST = 1_000_000
 """Bytes of one of them; git is asked for no more either."""
-_NAMES = ("git", "--no-pager", "ls-tree", "-z", "-r", "--", "HEAD")
-_STATUS = (
-    *("git", "--no-pager", "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"),
-    *("--ignore-submodules=all", "--", "."),
-)
+_NAMES = (*git.VIEW, "ls-tree", "-z", "-r", "--", "HEAD")
+_STATUS = (*git.VIEW, "status", "--ignore-submodules=all", "--porcelain", "-z", "-uall", "--no-renames", "--", ".")
 _ENTRY = re.compile(r"(?P<code>[ MTADUR?]{2}) (?P<path>.+)", re.DOTALL)
-_COMMAND = ("git", "--no-pager", "-c", "protocol.allow=never", "cat-file", "blob")
-"""`runner.run` adds what keeps the repository's own programs off; without a protocol nothing is fetched."""
+_COMMAND = (*git.VIEW, "cat-file", "blob")
 
 
 @dataclass(frozen=True, slots=True)

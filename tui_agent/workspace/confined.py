@@ -24,9 +24,10 @@ from tui_agent.core.stage import ended
 from tui_agent.core.types import Emit
 from tui_agent.core.wrappers import base_name
 from tui_agent.workspace.blocking import to_the_end
+from tui_agent.workspace.git_view import UnfitError
 from tui_agent.workspace.live import UNLIMITED
 from tui_agent.workspace.protected import Remembered, remember, restore
-from tui_agent.workspace.runner import CommandResult, for_program, missing, run
+from tui_agent.workspace.runner import CommandResult, missing, not_shown, prepared, run, run_prepared
 from tui_agent.workspace.running import NOT_SANDBOXED
 from tui_agent.workspace.sandbox import COVERED, Sandbox, detect
 
@@ -127,7 +128,10 @@ class Confined:
         box = await self.ready()
         if not self.confines(argv):
             return replace(await self.plain(argv, cwd=cwd, timeout=timeout, emit=emit), sandbox="none")
-        result = await self._run(box, argv, cwd, timeout, emit, network=network)
+        try:
+            result = await self._run(box, argv, cwd, timeout, emit, network=network)
+        except UnfitError as error:
+            return replace(not_shown(error), sandbox=box.kind)
         if not (sign := sign_of_sandbox(result)):
             return result
         waited_for = float(timeout) < UNLIMITED
@@ -157,28 +161,28 @@ class Confined:
         *,
         network: bool,
     ) -> CommandResult:
-        env = for_program(argv, cwd, self._environment())
         refused = CommandResult(None, "", 0.0, sandbox=box.kind)
-        if why := missing(argv[0], cwd, env):
-            return replace(refused, error=why)
-        try:
-            await self._hold(box)
-        except OSError as error:
-            return replace(refused, error=f"What no command may change cannot be looked after: {error}.")
-        try:
-            with _temporary(box) as (folder, env["TMPDIR"]):
-                words = box.wrap(
-                    argv,
-                    workspace=self.root,
-                    writable=[*folder, *caches(argv, env)],
-                    needed=needed(argv, env, self.root),
-                    hidden=self._hidden,
-                    network=network,
-                )
-                result = await run(words, cwd=cwd, timeout=timeout, emit=emit, env=env)
-        finally:
-            # in a thread: a command may leave much there; however this ends, it must happen
-            await to_the_end(lambda: self._put_back(box))
+        with prepared(argv, cwd, self._environment()) as (env, shown):
+            if why := missing(argv[0], cwd, env):
+                return replace(refused, error=why)
+            try:
+                await self._hold(box)
+            except OSError as error:
+                return replace(refused, error=f"What no command may change cannot be looked after: {error}.")
+            try:
+                with _temporary(box) as (folder, env["TMPDIR"]):
+                    words = box.wrap(
+                        argv,
+                        workspace=self.root,
+                        writable=[*folder, *caches(argv, env)],
+                        needed=[*shown, *needed(argv, env, self.root)],
+                        hidden=self._hidden,
+                        network=network,
+                    )
+                    result = await run_prepared(words, cwd=cwd, timeout=timeout, emit=emit, env=env)
+            finally:
+                # in a thread: a command may leave much there; however this ends, it must happen
+                await to_the_end(lambda: self._put_back(box))
         warnings, self._warnings = tuple(self._warnings), []
         return replace(_not_started(box, argv, result), sandbox=box.kind, warnings=warnings)
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_agent.core.disk import beginning, is_folder
-from tui_agent.core.programs import GIT_PLAIN, names_program, subcommand
+from tui_agent.core.programs import GIT_PLAIN, OPTIONS, names_program, subcommand
 from tui_agent.core.types import AgentError
 from tui_agent.core.wrappers import GIT_VALUES, base_name
+from tui_agent.workspace.git_config import GITDIR, MAX_BYTES, full, pointed, settings
 from tui_agent.workspace.git_index import UnreadableIndexError, below, gitlinks
 
 _DIFFS = frozenset(
@@ -26,6 +27,12 @@ _DIFFS = frozenset(
 )
 """Sub-commands that take `--no-ext-diff --no-textconv`."""
 _NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")
+VIEW = ("git", "--no-pager", "--no-optional-locks")
+"""Begins the words of a git that may run unasked: it is shown a view of the repository, see `git_view`."""
+DATA_ONLY = frozenset({"cat-file", "ls-tree"})
+"""Sub-commands that look at no file, which the product itself starts like that."""
+_MODULES = ("--ignore-submodules=dirty", "--ignore-submodules=all")
+"""With the first git tells where a module stands, with the second nothing of it; in neither it enters one."""
 
 _MAIL = ("cccmd", "headercmd", "sendmailcmd", "smtpserver", "tocmd")
 """What `git send-email` starts."""
@@ -121,23 +128,7 @@ _AT_HOME = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
 """For sub-commands that stay on this machine: a repository may name a server from which git gets what is missing."""
 _VARIABLES = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat"}
 
-_TOKEN = re.compile(
-    r"""
-    \s* (?:
-      [#;][^\n]*
-    | \[\s* (?P<section>[^\]"\s]*) (?: \s+"(?P<quoted>(?:[^"\\\n]|\\.)*)" )? \s*\]
-    | (?P<key>[A-Za-z][\w-]*) [^\S\n]*
-      (?: = (?P<value>(?:[^"\\\n\#;]|\\(?:[\s\S]|\Z)|"(?:[^"\\\n]|\\[\s\S])*")*) (?:[#;][^\n]*)? )? (?=\n|\Z)
-    | [^\n]*  # git refuses a file with such a line
-    )""",
-    re.VERBOSE,
-)
-_PIECE = re.compile(r"""\\(?P<escaped>[\s\S]|\Z)|(?P<quote>")|(?P<blanks>[ \t\r]+)|(?P<plain>[^\\" \t\r]+)""")
-_ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "\n": ""}
 _TABS = re.compile(r"[\t\r]")
-GITDIR = "gitdir: "
-"""Begins a file `.git`."""
-_MAX_BYTES = 1 << 20
 _MAX_FILES = 256
 _MAX_NAMES = 400
 
@@ -167,14 +158,33 @@ def fact(words: Sequence[str]) -> str:
     return FACT if known else ""
 
 
-def argv(words: Sequence[str]) -> tuple[str, ...]:
-    """The same command with what git itself offers against foreign programs; other commands are as they were."""
+def argv(words: Sequence[str], *, viewed: bool = True) -> tuple[str, ...]:
+    """The same command with what git itself offers against foreign programs; other commands are as they were.
+
+    `viewed`: one that may run unasked is given a view of the repository, without its configuration.
+    """
     if not is_git(words):
         return tuple(words)
     at = _subcommand(words)
-    own = () if "--no-pager" in words[1:at] else ("--no-pager",)
     more = _NO_PROGRAMS if at < len(words) and words[at] in _DIFFS else ()
+    if viewed and words[0] == "git" and _unasked(words[1:]):
+        return (*VIEW, words[1], _MODULES[0], *more, *words[2:])
+    own = () if "--no-pager" in words[1:at] else ("--no-pager",)
     return (words[0], *own, *words[1 : at + 1], *more, *words[at + 1 :])
+
+
+def is_viewed(words: Sequence[str]) -> bool:
+    """Whether these are the words of a git that never reads the repository's configuration: it gets a view, or nothing."""
+    if tuple(words[: len(VIEW)]) != VIEW:
+        return False
+    own = words[len(VIEW) :]
+    return bool(own) and (own[0] in DATA_ONLY or (len(own) > 1 and own[1] in _MODULES and _unasked([own[0], *own[2:]])))
+
+
+def _unasked(words: Sequence[str]) -> bool:
+    """Whether the policy's own tables accept this sub-command with its words."""
+    options = OPTIONS.get(("git", *words[:1]))
+    return options is not None and options.accept(words[1:])
 
 
 def _subcommand(words: Sequence[str]) -> int:
@@ -257,11 +267,6 @@ def off(folders: Iterable[str], *, may_collect: bool = True, moves: bool = False
     return found
 
 
-def full(section: str, name: str | None, key: str) -> str:
-    """How git writes a setting."""
-    return f"{section}.{key}" if name is None else f"{section}.{name}.{key}"
-
-
 def programs(folder: Path) -> tuple[str, ...]:
     """What git itself would start here by the repository's own configuration: names of settings and of hooks."""
     return _programs(folder, _repository(folder))
@@ -300,40 +305,6 @@ def program(section: str, name: str | None, key: str, value: str) -> str | None:
     )
     harmless = _UNLESS.get(which or "")
     return None if harmless and harmless.fullmatch(value) else which
-
-
-def settings(text: str) -> Iterator[tuple[str, str | None, str, str]]:
-    """(section, name or None, key or "" for the header itself, value) of a configuration file, read leniently.
-
-    A name may be empty: `[filter ""]` is a filter like any other.
-    """
-    section, name = "", None
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    for token in _TOKEN.finditer(text):
-        if token["section"] is not None:
-            head = token["section"].lower()
-            if token["quoted"] is not None:
-                head += "." + re.sub(r"\\(.)", r"\1", token["quoted"])
-            section, dot, rest = head.partition(".")
-            name = rest if dot else None
-            yield section, name, "", ""
-        elif token["key"] and section:
-            yield section, name, token["key"].lower(), _value(token["value"] or "")
-
-
-def _value(written: str) -> str:
-    """A value as git reads it: blanks at its ends count only in quotes, and nothing behind a NUL does."""
-    value, blanks, quoted = "", "", False
-    for piece in _PIECE.finditer(written):
-        if piece["quote"]:
-            quoted = not quoted
-        elif piece["blanks"] and not quoted:
-            blanks = piece["blanks"] if value else ""
-        else:
-            escaped = piece["escaped"]
-            value += blanks + (piece[0] if escaped is None else _ESCAPES.get(escaped, escaped))
-            blanks = ""
-    return value.partition("\0")[0]
 
 
 def texts(places: Iterable[tuple[Path, list[Path]]], *, everywhere: bool = False) -> Iterator[str]:
@@ -390,7 +361,7 @@ def _configuration(own: list[Path], seen: set[Path]) -> Iterator[str]:
             continue
         seen.add(file)
         text = _read(file)
-        if len(seen) > _MAX_FILES or len(text or "") >= _MAX_BYTES:
+        if len(seen) > _MAX_FILES or len(text or "") >= MAX_BYTES:
             raise TooMuchError
         if text is None:
             continue
@@ -401,22 +372,6 @@ def _configuration(own: list[Path], seen: set[Path]) -> Iterator[str]:
                     raise TooMuchError("a file that is included from where git is installed")
                 # resolved as git does: from the folder of the including file, `~` from home; old ones make blanks of tabs
                 todo += [file.parent / os.path.expanduser(each) for each in (value, _TABS.sub(" ", value))]  # noqa: PTH111 - does not raise
-
-
-def leads_elsewhere(folder: Path) -> bool:
-    """Whether what git shows here may be of another place: files by its configuration, or a history by where `.git` leads."""
-    if (found := work_tree(folder)) is None:
-        return False
-    place, mark = os.path.realpath(found[0]), found[1]
-    try:
-        settled = [each for text in _configuration(_with_common(mark), set()) for each in settings(text)]
-    except TooMuchError:
-        return True
-    named = {value for section, name, key, value in settled if (section, name, key) == ("core", None, "worktree")}
-    if named:
-        return any(os.path.realpath(mark / value) != place for value in named)
-    back = pointed(_read(mark / "gitdir") or "")  # of a further work tree
-    return os.path.realpath(mark) != f"{place}/.git" and os.path.realpath(mark / back) != f"{place}/.git"
 
 
 def _repository(folder: Path) -> list[Path]:
@@ -452,11 +407,6 @@ def _led(mark: Path) -> list[Path]:
     return _body(mark)
 
 
-def pointed(text: str) -> str:
-    """The name in a file that leads git elsewhere, as git takes it: blanks belong to it, nothing behind a NUL does."""
-    return text.rstrip("\r\n").partition("\0")[0]
-
-
 def _body(folder: Path) -> list[Path]:
     """Where the configuration is when git takes a folder for a repository: a bare one, or the inside of a `.git`."""
     own = _with_common(folder)
@@ -469,7 +419,7 @@ def _with_common(own: Path) -> list[Path]:
     return [own, own / common] if common else [own]
 
 
-def _read(file: Path, limit: int = _MAX_BYTES) -> str | None:
+def _read(file: Path, limit: int = MAX_BYTES) -> str | None:
     """The text of an ordinary file, None when there is none."""
     data = beginning(file, limit)
     return None if data is None else data.decode("utf-8", "surrogateescape")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tui_agent.core.programs import OPTIONS
 from tui_agent.tools.arguments import ToolError
-from tui_agent.workspace import git
+from tui_agent.workspace import git_view
 from tui_agent.workspace.paths import Anchor
 
 _SHOWS = ("git", "diff")
@@ -24,8 +24,8 @@ def floors_of_words(anchor: Anchor, argv: Sequence[str]) -> tuple[str, ...]:
     if pattern is None:
         return ()
     found: dict[str, None] = {}
-    if pattern[0] == "git" and git.leads_elsewhere(Path(anchor.root)):
-        found["git would show what belongs to another folder"] = None
+    if pattern[0] == "git" and (why := git_view.unfit(Path(anchor.root))):
+        found[f"git would go by the repository's own settings: {why}"] = None
     operands = list(_operands(argv[len(pattern) :]))
     mixed = len({":" in word for word in operands}) > 1
     if pattern == _SHOWS and operands and (mixed or not _in_repository(anchor.root)):

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from tui_agent.core.types import (
@@ -24,7 +25,7 @@ from tui_agent.tools import names
 from tui_agent.tools.arguments import ToolError
 from tui_agent.tools.registry import Situation, Tool, find, summary
 from tui_agent.tools.text import TextFile
-from tui_agent.workspace import git
+from tui_agent.workspace import git, git_view
 from tui_agent.workspace.files import Disk, check_writable, runs_as
 from tui_agent.workspace.memory import Memory
 from tui_agent.workspace.operands import floors_of_words
@@ -65,8 +66,6 @@ class Preparing:
         asked = effect = self._effect(tool, arguments, Situation(place.path if place else "", base, self.timeout))
         if place and isinstance(effect, WriteBytes) and not depends:
             asked = effect = replace(effect, at=self.disk.state(place))
-        if isinstance(effect, RunArgv):
-            effect = replace(effect, argv=git.argv(effect.argv))  # shown, hashed and executed like this
         made = place is not None and place.info is None and _made_by(earlier, place.path)
         if place and isinstance(effect, (ReadFile, ListFiles, SearchText)) and not made:
             self._look(place, effect)
@@ -74,6 +73,8 @@ class Preparing:
         floors = place.floors if place else ()
         if isinstance(asked, RunArgv):
             floors = floors_of_words(self.disk.anchor, asked.argv)
+            viewed = not floors or git_view.fits(Path(self.disk.anchor.root))  # without a floor it may run unasked
+            effect = replace(asked, argv=git.argv(asked.argv, viewed=viewed))  # shown, hashed and executed like this
         named = os.path.normpath(place.named.removeprefix(self.disk.anchor.root + "/")) if place else ""
         return ApprovalRequest(
             id=self.new_id(),

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tui_agent.core.disk import is_folder, is_link
-from tui_agent.workspace import git
+from tui_agent.workspace import git, git_config
 from tui_agent.workspace.repositories import (
     COMMON,
     INNER,
@@ -317,7 +317,7 @@ def _of_another_tree(path: Path, before: Remembered) -> bool:
         return False
     if path.name != ".git":
         return folder.parent.name == "worktrees" and not os.path.lexists(folder)
-    place = joined(folder, git.pointed(os.fsdecode(was.content)).removeprefix(git.GITDIR))
+    place = joined(folder, git_config.pointed(os.fsdecode(was.content)).removeprefix(git_config.GITDIR))
     return stat.S_ISREG(was.mode) and place.parent.name == "worktrees" and place.parent.parent in before.repositories
 
 

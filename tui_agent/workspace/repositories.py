@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tui_agent.core.disk import beginning, is_file, is_folder, is_link
 from tui_agent.tools import names
-from tui_agent.workspace import git
+from tui_agent.workspace import git_config
 from tui_agent.workspace.git_index import UnreadableIndexError, enters, gitlinks
 
 INNER = ("modules", "worktrees")
@@ -131,7 +131,7 @@ def body(mark: Path, workspace: Path) -> Path | None:
     """The folder that a `.git` is, or leads to by a link or a line, None when that is not in the workspace."""
     if is_folder(mark) and not is_link(mark):
         return mark
-    told = text(mark).removeprefix(git.GITDIR)
+    told = text(mark).removeprefix(git_config.GITDIR)
     real = Path(os.path.realpath(mark if is_link(mark) else mark.parent / told))
     root = Path(os.path.realpath(workspace))
     inside = is_folder(real) and real.is_relative_to(root) and real != root
@@ -140,9 +140,9 @@ def body(mark: Path, workspace: Path) -> Path | None:
 
 def leads_to(mark: Path) -> Path | None:
     """The `.git` whose further work tree this one marks, None when it marks none."""
-    if is_link(mark) or not is_file(mark) or not (told := text(mark)).startswith(git.GITDIR):
+    if is_link(mark) or not is_file(mark) or not (told := text(mark)).startswith(git_config.GITDIR):
         return None
-    folder = joined(mark.parent, told.removeprefix(git.GITDIR))
+    folder = joined(mark.parent, told.removeprefix(git_config.GITDIR))
     if folder.parent.name != "worktrees" or not is_itself(folder) or text(folder / "commondir") != COMMON:
         return None
     return folder.parent.parent
@@ -160,7 +160,7 @@ def joined(folder: Path, told: str) -> Path:
 
 def text(path: Path) -> str:
     """What a small file says that leads git elsewhere, "" for anything else."""
-    return git.pointed(os.fsdecode(beginning(path, _LINE, links=False) or b""))
+    return git_config.pointed(os.fsdecode(beginning(path, _LINE, links=False) or b""))
 
 
 def lstat(path: Path) -> os.stat_result | None:

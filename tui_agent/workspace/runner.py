@@ -22,7 +22,7 @@ import re
 import secrets as random_source
 import stat
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, SupportsFloat
@@ -30,7 +30,8 @@ from typing import Any, SupportsFloat
 from tui_agent.core.disk import is_file
 from tui_agent.core.programs import OPTIONS
 from tui_agent.core.wrappers import base_name
-from tui_agent.workspace import git, supervisor
+from tui_agent.workspace import git, git_view, supervisor
+from tui_agent.workspace.git_view import UnfitError
 from tui_agent.workspace.running import Interrupted
 from tui_agent.workspace.supervised import RUN_MARK, Supervised, decode
 
@@ -125,6 +126,24 @@ def for_program(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> dict[
     if argv and base_name(argv[0]) in _NOT_OF_THE_FOLDER:
         more["PATH"] = clean_path(env.get("PATH"), cwd)
     return {**env, **more}
+
+
+@contextlib.contextmanager
+def prepared(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str]
+) -> Iterator[tuple[dict[str, str], tuple[Path, ...]]]:
+    """The same while the command runs, and the folders besides its own that it must be able to read.
+
+    A git that nobody was asked about is shown a view, whatever `env` says.
+
+    Raises:
+        UnfitError: there is none to be shown.
+    """
+    if not git.is_viewed(argv):
+        yield for_program(argv, cwd, env), ()
+        return
+    with git_view.shown(cwd, env) as (variables, folders):
+        yield {**variables, "PATH": clean_path(env.get("PATH"), cwd)}, folders
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -270,6 +289,28 @@ async def run(
     `child_environment` makes of the product's own. `max_output` is in bytes.
     A cancellation is passed on when everything is gone, at the latest after 2.5 s, as `Interrupted`.
     """
+    try:
+        with prepared(argv, cwd, child_environment(os.environ) if env is None else env) as (own, _):
+            return await run_prepared(argv, cwd=cwd, timeout=timeout, emit=emit, env=own, max_output=max_output)
+    except UnfitError as error:
+        return not_shown(error)
+
+
+def not_shown(why: UnfitError) -> CommandResult:
+    """What is said in place of a git that is started with a view or not at all."""
+    return CommandResult(None, "", 0.0, error=f"git was not started: {why}.")
+
+
+async def run_prepared(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    timeout: SupportsFloat,
+    emit: Callable[[str], None] | None = None,
+    env: Mapping[str, str],
+    max_output: int = 1_000_000,
+) -> CommandResult:
+    """As `run`, with an environment that `prepared` made: it is taken as it is."""
     start = time.monotonic()
     output = _Output(max_output)
 
@@ -280,7 +321,7 @@ async def run(
     if not argv or not argv[0]:
         return result(error="The command is empty.")
     mark = random_source.token_hex(8)
-    environment = {**for_program(argv, cwd, child_environment(os.environ) if env is None else env), RUN_MARK: mark}
+    environment = {**env, RUN_MARK: mark}
     try:
         request = supervisor.encode_request(argv, str(cwd), environment)
         child, pipe = _started(request, mark, output)
