@@ -234,6 +234,23 @@ def test_what_was_packed_is_unpacked_in_pieces_however_it_comes(
     assert inflating("") is inflating("br") is None
 
 
+def test_several_gzip_files_are_one_body_and_what_else_stands_behind_them_is_left_out() -> None:
+    inflate = inflating("gzip")
+    assert inflate is not None
+    whole = gzip.compress(b"one ") + gzip.compress(b"two") + b"no gzip at all" + gzip.compress(b"never")
+    assert b"".join(piece for at in range(len(whole)) for piece in inflate(whole[at : at + 1])) == b"one two"
+
+
+async def test_a_body_packed_in_a_way_that_nobody_asked_for_is_told_by_its_name() -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-encoding: BR\r\ncontent-length: 4\r\n\r\n\x8b\x02\x80a"
+    async with serving(lambda *_: head) as server:
+        end = (await run(profile(server), Network()))[-1]
+    assert isinstance(end, ReplyEnd)
+    assert end.error is not None
+    assert (end.error.kind, end.error.retryable) == ("protocol", False)
+    assert end.error.message.endswith(" sent a body packed as br: nobody asked for that")
+
+
 @pytest.mark.parametrize("status", [200, 500])
 async def test_a_body_that_unpacks_to_gigabytes_is_cut_before_it_does(status: int) -> None:
     bomb = zlib.compress(b"data: " + bytes(120_000_000), 1)

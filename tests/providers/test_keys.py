@@ -72,7 +72,7 @@ async def test_too_long_a_conversation_is_never_tried_again(loopback: Any, statu
     assert len(deltas) == len(server.peers) == 1
 
 
-@pytest.mark.parametrize("to", ["http://[bad", "http://h:x/", "//[", "", "http://[::1", "\\\\", "http:///", "?"])
+@pytest.mark.parametrize("to", ["http://[bad", "http://h:x/", "//[", "http://[::1", "\\\\", "http:///", "?"])
 async def test_a_redirect_to_no_address_is_a_refusal_like_any_other(loopback: Any, to: str) -> None:
     async def script(peer: Peer) -> None:
         await peer.answer(302, b"", f"location: {to}\r\n")
@@ -81,6 +81,30 @@ async def test_a_redirect_to_no_address_is_a_refusal_like_any_other(loopback: An
     error = error_of(await run(profile(server.url)))
     assert (error.kind, error.status, error.retryable) == ("bad_request", 302, False)
     assert "redirects to" in error.message
+
+
+@pytest.mark.parametrize("status", [300, 304, 307])
+async def test_a_status_between_that_names_no_address_is_no_redirect(loopback: Any, status: int) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.answer(status, b"")
+
+    server = await loopback(script)
+    error = error_of(await run(profile(server.url)))
+    assert (error.kind, error.status, error.retryable) == ("bad_request", status, False)
+    where = server.url.removesuffix("/v1")
+    assert (
+        error.message == f"{where} answers with HTTP {status}, which is no answer: check the endpoint of this profile"
+    )
+
+
+async def test_a_redirect_on_the_same_server_is_told_with_its_path(loopback: Any) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.answer(308, b"", f"location: /api/v1/chat/completions?key={KEY}\r\n")
+
+    server = await loopback(script)
+    error = error_of(await run(profile(server.url)))
+    where = server.url.removesuffix("/v1")
+    assert error.message.startswith(f"{where} redirects to {where}/api/v1/chat/completions?key=[hidden] (HTTP 308): ")
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

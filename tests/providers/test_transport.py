@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.providers.conftest import (
     ANSWER,
@@ -23,9 +26,10 @@ from tests.providers.conftest import (
     run,
     text_of,
 )
+from tests.waiting import until
 from tui_agent.core.profile import Timeouts
 from tui_agent.core.types import AgentError
-from tui_agent.providers import connection, list_models
+from tui_agent.providers import list_models, transport
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -78,7 +82,7 @@ def test_every_failure_of_the_transport_is_one_sentence() -> None:
         (httpx.TooManyRedirects(KEY), "could not be sent (TooManyRedirects)", False),
     ]
     for error, said, retryable in cases:
-        told = connection.transport_error(error, f"http://me:{KEY}@host:1/v1?key={KEY}", "serve")
+        told = transport.transport_error(error, f"http://me:{KEY}@host:1/v1?key={KEY}", "serve")
         assert said in told.message
         assert told.retryable is retryable
         assert KEY not in told.message
@@ -92,12 +96,12 @@ def test_a_proxy_of_the_environment_that_is_not_used_is_told_where_nothing_else_
     monkeypatch.setenv("HTTPS_PROXY", f"http://me:{KEY}@proxy:3128")
     monkeypatch.setenv("NO_PROXY", "inside.test")
     for error in (raised(httpx.ConnectError(KEY), socket.gaierror(-2, KEY)), httpx.ConnectTimeout(KEY)):
-        told = connection.transport_error(error, "https://host/v1").message
+        told = transport.transport_error(error, "https://host/v1").message
         assert "the proxy of the environment is not used: name it as [network] proxy" in told
         assert KEY not in told
         for url in ("https://inside.test/v1", "https://127.0.0.1/v1"):
-            assert "proxy" not in connection.transport_error(error, url).message
-        assert "environment" not in connection.transport_error(error, "https://host/v1", proxy="http://other:1").message
+            assert "proxy" not in transport.transport_error(error, url).message
+        assert "environment" not in transport.transport_error(error, "https://host/v1", proxy="http://other:1").message
 
 
 def test_a_proxy_that_fails_is_named_and_not_the_server() -> None:
@@ -122,7 +126,7 @@ def test_a_proxy_that_fails_is_named_and_not_the_server() -> None:
         ),
     ]
     for error, said in cases:
-        assert connection.transport_error(error, "https://host/v1", "serve", proxy).message == said
+        assert transport.transport_error(error, "https://host/v1", "serve", proxy).message == said
 
 
 @pytest.mark.parametrize(
@@ -165,7 +169,8 @@ async def test_an_own_authority_is_trusted_when_it_is_named(loopback: Any, tmp_p
     unknown = error_of(await run(profile(server.url)))
     assert (unknown.kind, unknown.retryable) == ("network", False)
     assert unknown.message.startswith(f"{server.url.removesuffix('/v1')} is not trusted: ")
-    assert "set ca_file in [network]" in unknown.message
+    assert ", issued by An authority for tests (" in unknown.message
+    assert unknown.message.endswith("(set ca_file in [network], or SSL_CERT_FILE, to your own authority)")
     elsewhere = error_of(await run(profile(server.url.replace("127.0.0.1", "localhost"), options=named)))
     assert "is not trusted" in elsewhere.message  # the certificate is for another name
     assert elsewhere.message.endswith("(use the name in endpoint that the certificate was made for)")
@@ -173,6 +178,52 @@ async def test_an_own_authority_is_trusted_when_it_is_named(loopback: Any, tmp_p
     empty.write_text("nothing\n")
     assert "ca_file" in error_of(await run(profile(server.url, options={"ca_file": str(empty)}))).message
     assert len(server.peers) == 1
+
+
+async def test_the_issuer_is_named_through_a_proxy_too_and_nothing_is_sent_to_who_is_not_trusted(
+    loopback: Any,
+) -> None:
+    """What a company's own authority signs is what most people meet; its name says whose it is."""
+
+    async def script(peer: Peer) -> None:
+        await peer.answer()
+
+    server, through, ended = await loopback(script, tls=True), list[bytes](), list[asyncio.StreamWriter]()
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        through.append((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0])
+        inward, outward = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+
+        async def copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(ConnectionError):
+                while data := await source.read(4096):
+                    sink.write(data)
+            outward.close()
+            writer.close()
+
+        await asyncio.gather(copy(reader, outward), copy(inward, writer))
+        ended.append(outward)
+
+    between = await asyncio.start_server(proxy, "127.0.0.1", 0)
+    way = f"http://127.0.0.1:{between.sockets[0].getsockname()[1]}"
+    endpoint = server.url.replace("127.0.0.1", "api.example")
+    error = error_of(await run(profile(endpoint, options={"proxy": way})))
+    between.close()
+    await until(lambda: len(ended) == len(through))
+    assert f"(by way of the proxy {way}) is not trusted: " in error.message
+    assert ", issued by An authority for tests (" in error.message
+    assert set(through) == {f"CONNECT api.example:{server.port} HTTP/1.1".encode()}
+    assert server.peers == []
+
+
+@given(st.binary(max_size=300), st.integers(0, 2000), st.binary(max_size=3))
+def test_a_certificate_that_cannot_be_read_has_no_issuer(noise: bytes, at: int, other: bytes) -> None:
+    der = ssl.PEM_cert_to_DER_cert((TLS / "authority.pem").read_text())
+    assert isinstance(transport.issuer_in(noise), str)
+    assert transport.issuer_in(der)
+    assert isinstance(transport.issuer_in(der[:at] + other + der[at + len(other) :]), str)
+    assert isinstance(transport.issuer_in(der[:at]), str)
 
 
 async def test_a_file_of_ones_own_is_named_from_home_and_never_from_where_one_works(
@@ -198,7 +249,7 @@ async def test_a_file_of_ones_own_is_named_from_home_and_never_from_where_one_wo
 def test_a_certificate_that_is_too_old_is_no_question_of_the_authority() -> None:
     refused = ssl.SSLCertVerificationError()
     refused.verify_code, refused.verify_message = 10, "certificate has expired"
-    error = connection.transport_error(refused, "https://h/v1")
+    error = transport.transport_error(refused, "https://h/v1")
     assert error.message == (
         "https://h is not trusted: certificate has expired "
         "(the server needs another one, or the clock of this machine is wrong)"

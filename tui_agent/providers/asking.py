@@ -49,4 +49,4 @@ async def answered(call: Call, body: Mapping[str, Any] | None = None) -> AsyncIt
     except WireFault as fault:
         raise AgentError(fault.error.message) from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise Unanswered(connection.transport_error(error, call.url, call.profile.start, call.proxy).message) from None
+        raise Unanswered((await connection.explained(error, call)).message) from None

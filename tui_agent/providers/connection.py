@@ -2,7 +2,7 @@
 
 httpx is imported on first use. A client has no TLS context for http, no proxies unless the profile says so, and follows
 no redirects; it is kept for the next request while somebody keeps the network. What httpx raises becomes one sentence
-here, and no text that leaves holds a key.
+in `transport.py`, and no text that leaves holds a key.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import contextlib
 import functools
 import importlib
 import os
-import re
-import socket
 import ssl
 import sys
 import threading
@@ -26,31 +24,37 @@ from typing import Any
 from urllib.parse import urljoin, urlunsplit
 
 from tui_agent import __version__
-from tui_agent.core.address import is_encrypted, is_loopback, is_server, origin, parts_of
+from tui_agent.core.address import is_encrypted, is_loopback, is_server, origin, parts_of, same_server, shown
 from tui_agent.core.disk import is_folder
-from tui_agent.core.late import late
 from tui_agent.core.profile import Profile
 from tui_agent.core.types import ConfigError, ProviderError
 from tui_agent.providers import errors
 from tui_agent.providers.keys import check_header, own_secrets, read_key
 from tui_agent.providers.network import Network
 from tui_agent.providers.silence import GRACE
+from tui_agent.providers.transport import (
+    NO_PROXY,
+    PACKED,
+    UnusableBundleError,
+    environment_proxy,
+    issuer_in,
+    transport_error,
+    wants_authority,
+)
 from tui_agent.providers.wire import Wire, WireFault
 
 PROXY_PASSWORD = 407
-NO_PROXY = "proxy is no http:// or https:// address"
 PIECE = 1 << 16
 """Bytes that are unpacked at once."""
+_ANY, _GZIP = zlib.MAX_WBITS | 32, b"\x1f\x8b"
+_ENCODING = 20
+"""Characters of the name of a packing that are told."""
+_PATH = 200
+"""Characters of an address that are told."""
+_LOOK = 5.0
+"""Seconds for a look at a certificate that is not trusted."""
 KEPT = 60.0
 """Seconds that an unused connection is kept; servers close them after 5 to 400."""
-_NO_HTTP = late("illegal|malformed|too long|content-length|continuation line|no response line", re.IGNORECASE)
-"""What httpx says of bytes that are no HTTP, and not of a connection that ended."""
-_OWN_AUTHORITY = "set ca_file in [network], or SSL_CERT_FILE, to your own authority"
-_TRUST_WAYS = {
-    **dict.fromkeys((62, 64), "use the name in endpoint that the certificate was made for"),
-    **dict.fromkeys((9, 10), "the server needs another one, or the clock of this machine is wrong"),
-}
-"""What helps where it is not the authority, by OpenSSL's number of the reason: another name or address, too early, expired."""
 BUNDLE = "REQUESTS_CA_BUNDLE"
 """The variable that names further authorities, a file or a folder; SSL_CERT_FILE and SSL_CERT_DIR are OpenSSL's own."""
 
@@ -149,16 +153,6 @@ def load_httpx() -> Any:
         return sys.modules["httpx"]
 
 
-def environment_proxy(url: str) -> str | None:
-    """The proxy that the environment names for an address: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, and NO_PROXY for none."""
-    library: Any = importlib.import_module("urllib.request")  # 20 ms, for few
-    parts, named = parts_of(url), library.getproxies_environment()
-    if parts is None or library.proxy_bypass_environment(parts.netloc.rpartition("@")[2], named):
-        return None
-    found = named.get(parts.scheme) or named.get("all")
-    return f"http://{found}" if found and "://" not in found else found
-
-
 @asynccontextmanager
 async def client(call: Call) -> AsyncIterator[Any]:
     """The client for a call: the settings of the profile are the only ones that count.
@@ -206,10 +200,6 @@ async def keep_location(response: Any) -> None:
     response.extensions["location"] = response.headers.pop("location", "")
 
 
-class UnusableBundleError(OSError):
-    """Certificate authorities that cannot be loaded; the text names whose setting it is."""
-
-
 def tls(url: str, ca_file: str | None, bundle: str = "") -> ssl.SSLContext:
     """Trust settings for https. For http a context that trusts nobody: it costs nothing and is never used.
 
@@ -249,7 +239,10 @@ async def unpacked(response: Any) -> AsyncGenerator[bytes, None]:
 
     Raises what httpx raises.
     """
-    inflate = inflating(response.headers.get("content-encoding", ""))
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    inflate = inflating(encoding)
+    if inflate is None and encoding not in {"", "identity"}:
+        raise load_httpx().DecodingError(f"{PACKED}{encoding[:_ENCODING]}")
     async with aclosing(response.aiter_raw()) as chunks:
         async for data in chunks:
             if inflate is None:
@@ -260,19 +253,29 @@ async def unpacked(response: Any) -> AsyncGenerator[bytes, None]:
 
 
 def inflating(encoding: str) -> Callable[[bytes], Iterator[bytes]] | None:
-    """What unpacks a body of this encoding; None when it comes as it is. Nobody was offered any."""
+    """What unpacks a body of this encoding; None when it comes as it is. Nobody was offered any.
+
+    A body may consist of several gzip files, one behind the other; what else stands behind one is left out.
+    """
     if encoding.strip().lower() not in {"gzip", "x-gzip", "deflate"}:
         return None
-    packed = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+    packed, over = zlib.decompressobj(wbits=_ANY), False
 
     def inflate(data: bytes) -> Iterator[bytes]:
+        nonlocal packed, over
         try:
-            while True:
+            while not over:
+                if packed.eof:
+                    if not data:
+                        return
+                    over = not _GZIP.startswith(data[: len(_GZIP)])
+                    packed = zlib.decompressobj(wbits=_ANY)
+                    continue
                 piece = packed.decompress(data, PIECE)
                 yield piece
-                if len(piece) < PIECE:  # all that came is unpacked
+                data = packed.unused_data or packed.unconsumed_tail
+                if not data and len(piece) < PIECE:  # all that came is unpacked
                     return
-                data = packed.unconsumed_tail
         except zlib.error:
             raise load_httpx().DecodingError("") from None
 
@@ -288,6 +291,10 @@ async def refusal(response: Any, call: Call) -> tuple[ProviderError, str]:
     if 300 <= status < 400:
         target = _target(call.url, response.extensions["location"])
         message = f"{origin(call.url)} redirects to {target} (HTTP {status}): not followed, correct the endpoint if you trust it"
+        if not target:
+            message = (
+                f"{origin(call.url)} answers with HTTP {status}, which is no answer: check the endpoint of this profile"
+            )
         return told(ProviderError("bad_request", message, status=status), call), ""
     if status == PROXY_PASSWORD and call.proxy:
         message = (
@@ -313,11 +320,12 @@ async def _said(response: Any, seconds: float) -> bytes:
 
 
 def _target(url: str, location: str) -> str:
-    """Where a redirect leads, as far as that may be shown."""
+    """Where a redirect leads, as far as that may be shown: on the same server the path, too. Nothing where it says nothing."""
     try:
-        return origin(urljoin(url, location))
+        target = urljoin(url, location) if location else ""
     except ValueError:
         return origin(location)
+    return shown(target)[:_PATH] if same_server(url, target) else target and origin(target)
 
 
 def told(error: ProviderError, call: Call) -> ProviderError:
@@ -336,80 +344,34 @@ def told(error: ProviderError, call: Call) -> ProviderError:
     return replace(error, message=f"{error.message} ({source} of profile {profile.name!r})")
 
 
-def transport_error(error: Exception, url: str, start: str = "", proxy: str | None = None) -> ProviderError:
-    """One sentence for an exception of httpx; its own text may hold headers and is never used.
+async def explained(error: Exception, call: Call) -> ProviderError:
+    """One sentence for an exception of httpx, with who signed a certificate that nobody here knows."""
+    issuer = await _issuer(call) if wants_authority(error) else ""
+    return transport_error(error, call.url, call.profile.start, call.proxy, issuer)
 
-    `start` is the command that starts the server. With a `proxy` nobody else is connected to.
-    """
-    hint = f" Start it: {start}" if start and not proxy else ""
+
+class _HungUp(Exception):  # noqa: N818 - what was done
+    """The certificate was seen, and nothing more is wanted."""
+
+
+async def _issuer(call: Call) -> str:
+    """Who signed the certificate that a server shows. The connection is closed before anything is sent over it."""
     httpx = load_httpx()
-    where = origin(url)
-    next_hop = f"the proxy {origin(proxy)}" if proxy else where
-    there = f"{where} (by way of {next_hop})" if proxy else where
-    causes = list(_causes(error))
-    if isinstance(error, ImportError):
-        return ProviderError("bad_request", NO_PROXY, sent=False)
-    if isinstance(error, UnusableBundleError):
-        return ProviderError("bad_request", str(error), sent=False)
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-        refused = next(c for c in causes if isinstance(c, ssl.SSLCertVerificationError))
-        reason, way = refused.verify_message.rstrip("."), _TRUST_WAYS.get(refused.verify_code, _OWN_AUTHORITY)
-        return ProviderError("network", f"{where} is not trusted: {reason} ({way})", sent=False)
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return ProviderError("network", f"TLS with {there} failed: is it really https?", sent=False)
-    if any(isinstance(cause, socket.gaierror) for cause in causes):
-        missed = "" if proxy else _missed_proxy(url)
-        return ProviderError(
-            "network", f"the name of {next_hop} cannot be resolved{missed}", retryable=True, sent=False
-        )
-    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
-        return ProviderError(
-            "network",
-            f"{next_hop} refuses connections: is {'it' if proxy else 'the server'} running?{hint}",
-            retryable=True,
-            sent=False,
-        )
-    if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
-        missed = "" if proxy else _missed_proxy(url)
-        return ProviderError("network", f"cannot connect to {next_hop}{missed}", retryable=True, sent=False)
-    if isinstance(error, httpx.TimeoutException):
-        return ProviderError("network", f"{there} does not answer in time", retryable=True)
-    if isinstance(error, httpx.ProxyError):
-        status = re.match(r"\d{3}\b", str(error))  # all of its text that is no header
-        why = ": it wants another user and password" if status and status[0] == "407" else ""
-        code = f" (HTTP {status[0]})" if status else ""
-        return ProviderError(
-            "network", f"{next_hop if proxy else 'the proxy'} refused the connection{code}{why}", sent=False
-        )
-    if isinstance(error, httpx.DecodingError):
-        return ProviderError("protocol", f"{there} sent a damaged compressed body", retryable=True)
-    if isinstance(error, httpx.RemoteProtocolError) and _NO_HTTP.search(str(error)):
-        return ProviderError("protocol", f"{there} does not speak HTTP: is it the right address?", retryable=True)
-    if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
-        return ProviderError("network", f"{there} closed the connection", retryable=True)
-    return ProviderError("protocol", f"the request to {where} could not be sent ({type(error).__name__})")
+    seen = b""
 
+    async def note(step: str, info: Mapping[str, Any]) -> None:
+        nonlocal seen
+        if step.endswith("start_tls.complete"):
+            seen = info["return_value"].get_extra_info("ssl_object").getpeercert(binary_form=True) or b""
+        elif seen and step.endswith("send_request_headers.started"):
+            raise _HungUp
 
-def _missed_proxy(url: str) -> str:
-    """What helps where only a proxy leads out, and the environment names one that does not count."""
-    if is_loopback(url) or environment_proxy(url) is None:
-        return ""
-    return (
-        " (the proxy of the environment is not used: name it as [network] proxy in your config, "
-        "or set trust_env = true in the options of the profile)"
-    )
-
-
-def _causes(error: BaseException) -> list[BaseException]:
-    """The exceptions behind an exception, groups opened."""
-    found: list[BaseException] = []
-    todo: list[BaseException | None] = [error]
-    while todo and len(found) < 50:
-        cause = todo.pop()
-        if cause is None or cause in found:
-            continue
-        found.append(cause)
-        todo.extend([cause.__cause__, cause.__context__])
-        if isinstance(cause, BaseExceptionGroup):
-            todo.extend(cause.exceptions)
-    return found
+    anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+    with contextlib.suppress(_HungUp, TimeoutError, OSError, httpx.HTTPError):
+        async with (
+            asyncio.timeout(_LOOK),
+            httpx.AsyncClient(verify=anybody, trust_env=False, proxy=call.proxy) as client,
+        ):
+            await client.get(origin(call.url), extensions={"trace": note})
+    return issuer_in(seen)

@@ -29,7 +29,7 @@ from tui_agent.core.types import (
     TextDelta,
 )
 from tui_agent.providers import errors, vendors
-from tui_agent.providers.connection import Call, client, load_httpx, prepare, refusal, told, transport_error, unpacked
+from tui_agent.providers.connection import Call, client, explained, load_httpx, prepare, refusal, told, unpacked
 from tui_agent.providers.effort import with_effort
 from tui_agent.providers.masking import Mask
 from tui_agent.providers.network import Network
@@ -171,7 +171,7 @@ async def _attempt(call: Call, body: Mapping[str, Any], decoder: Decoder) -> Asy
     except WireFault as fault:
         failure = fault.error
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-        failure = transport_error(error, call.url, call.profile.start, call.proxy)
+        failure = await explained(error, call)
     for delta in mask.through(decoder.finish(failure)):
         if isinstance(delta, ReplyEnd) and delta.error is not None:
             yield replace(delta, error=told(delta.error, call))

@@ -14,10 +14,11 @@ from typing import Any, NoReturn
 from tui_agent import __version__
 from tui_agent.core.address import is_encrypted, is_loopback, is_server, origin
 from tui_agent.core.types import AgentError, ConfigError, Forgotten
-from tui_agent.providers.connection import BUNDLE, UnusableBundleError, load_httpx, tls, transport_error, unpacked
+from tui_agent.providers.connection import BUNDLE, load_httpx, tls, unpacked
 from tui_agent.providers.keys import check_header
 from tui_agent.providers.network import Network
 from tui_agent.providers.sse import MAX_EVENT, SseDecoder
+from tui_agent.providers.transport import UnusableBundleError, transport_error
 
 CONNECT_SECONDS, WRITE_SECONDS = 10.0, 30.0
 LISTEN_AGAIN = 5.0

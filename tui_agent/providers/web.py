@@ -21,8 +21,9 @@ from tui_agent.core.address import at_number, is_encrypted, is_loopback, is_publ
 from tui_agent.core.display import plain
 from tui_agent.core.late import unescaped
 from tui_agent.core.types import AgentError
-from tui_agent.providers.connection import BUNDLE, keep_location, load_httpx, tls, transport_error, unpacked
+from tui_agent.providers.connection import BUNDLE, keep_location, load_httpx, tls, unpacked
 from tui_agent.providers.network import Network
+from tui_agent.providers.transport import transport_error
 
 RESULTS = 5
 MAX_BYTES = 2_000_000
