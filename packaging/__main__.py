@@ -4,14 +4,18 @@ The folder is in the state folder of the person, named after what is in the arch
 is read by whatever Python there is, so it says itself when that is too old.
 """
 
-import atexit
-import os
-import pwd
-import shutil
 import sys
-import tempfile
-import time
-import zipfile
+
+try:
+    import atexit
+    import os
+    import pwd
+    import shutil
+    import tempfile
+    import time
+    import zipfile
+except KeyboardInterrupt:  # while they are read
+    sys.exit(130)
 
 BUILD = "@BUILD@"
 

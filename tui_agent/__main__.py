@@ -1,12 +1,9 @@
 """The program: `tui-agent` and `python -m tui_agent`."""
 
-from __future__ import annotations
-
-import sys
-from typing import NoReturn
+import sys  # nothing else: whoever interrupts while modules are read is not shown where
 
 
-def entry() -> NoReturn:
+def entry() -> None:
     """Begin; an interrupt while the modules are still being read ends it like a later one."""
     try:
         from tui_agent.cli import entry as begin  # noqa: PLC0415 - the reading is what can be interrupted

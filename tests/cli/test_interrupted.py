@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import signal
 
 import pytest
 
-from tests.cli.conftest import Shell
+from tests.cli.conftest import ROOT, Shell
 from tests.cli.server import Stall, Text, serving
 from tests.cli.test_exit_codes import running
 from tests.waiting import PATIENCE
@@ -54,3 +55,18 @@ def test_the_command_of_the_screen_is_not_advised_where_there_is_no_screen(shell
         done = shell.run("--stdin", stdin="word " * 168_000)
     assert "the context is nearly full: " in done.err
     assert "/compact" not in done.err
+
+
+def test_an_interrupt_while_the_first_modules_are_read_shows_no_trace(shell: Shell) -> None:
+    """Also in the one-file program, before it is unpacked."""
+    for first, file in (("tui_agent.cli", ROOT / "tui_agent/__main__.py"), ("zipfile", ROOT / "packaging/__main__.py")):
+        code = (
+            "import runpy, sys\nclass Late:\n"
+            f"    def find_spec(self, name, *_):\n        if name == {first!r}: raise KeyboardInterrupt\n"
+            f"sys.modules.pop({first!r}, None); sys.meta_path.insert(0, Late())\n"
+            f"runpy.run_path({str(file)!r}, run_name='__main__')"
+        )
+        done = shell.run(command=("-c", code))
+        assert (done.code, done.out, done.err) == (130, "", "")
+    top = ast.parse((ROOT / "tui_agent/__main__.py").read_text(encoding="utf-8")).body
+    assert [ast.unparse(node) for node in top if isinstance(node, ast.Import | ast.ImportFrom)] == ["import sys"]
