@@ -43,6 +43,8 @@ async def run(session: Session, task: str, images: tuple[Image, ...] = ()) -> As
         async with aclosing(_looked_up(session, task, apart=intent == "general")) as notes:
             async for note in notes:
                 yield note
+    if intent != "general" and not session.mode.reads_only and (names := session.terms.servers.starting):
+        yield ev.Phase("waiting", f"starting MCP server{'s' * (len(names) != 1)} {', '.join(names)}")
     work = session.run(task, images) if intent != "general" else _apart(session, task)
     async with aclosing(work) as events:
         async for event in events:

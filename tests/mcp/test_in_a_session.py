@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import talking
 from tests.mcp.conftest import HOSTILE, SDK, ground, program, running
 from tests.waiting import until
+from tui_agent import routing
 from tui_agent.config import Web
 from tui_agent.core import events as ev
 from tui_agent.core.endings import StopReason
@@ -163,6 +164,17 @@ async def test_a_secret_that_a_server_says_again_is_hidden(tmp_path: Path) -> No
         (done,) = await play(made)
     assert "CANARY" not in done.text + str(seen)
     assert "[key hidden]" in done.text
+
+
+async def test_what_a_task_waits_for_is_told_while_it_waits(tmp_path: Path) -> None:
+    servers = Servers()
+    slow = program(tmp_path, "late", HOSTILE, "slow", start_timeout=0.3)
+    servers.use(ground(tmp_path), {slow.name: slow})
+    made, _ = talking(tmp_path, ["Done."], Web(intents="off"), servers=servers)
+    phases = [event async for event in routing.run(made, "hi") if isinstance(event, ev.Phase)]
+    assert phases[0] == ev.Phase("waiting", "starting MCP server late")
+    assert servers.starting == ()
+    await servers.close()
 
 
 async def test_a_server_that_is_not_there_is_told_once_and_the_task_goes_on(tmp_path: Path) -> None:

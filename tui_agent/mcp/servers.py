@@ -353,6 +353,12 @@ class Servers:
         for task in starting:
             task.cancel()
 
+    @property
+    def starting(self) -> tuple[str, ...]:
+        """The names of those for which the next task would wait."""
+        patient = self._until is None or time.monotonic() < self._until
+        return tuple(one.config.name for one in self.all if patient and one.state in {"waiting", "starting"})
+
     def remarks(self) -> list[str]:
         """What the person should hear of servers that are not as they were, each once."""
         now = {server.config.name: _remark(server, listed=self._listed) for server in self.all}
