@@ -297,3 +297,16 @@ def test_a_code_block_in_a_summary_is_kept() -> None:
 )
 def test_long_replies_of_every_shape_are_judged(reply: str) -> None:
     assert isinstance(parse(reply), ParseError | ToolCall)
+
+
+@pytest.mark.parametrize(
+    ("reply", "argv"),
+    [
+        ("RUN `pytest -q`", ["pytest", "-q"]),
+        ("RUN `make`", ["make"]),
+        ("RUN echo `date`", ["echo", "`date`"]),
+        ("RUN `a` `b`", ["`a`", "`b`"]),
+    ],
+)
+def test_backticks_around_a_whole_command_are_none_of_it(reply: str, argv: list[str]) -> None:
+    assert parse(reply) == ToolCall("", "run_command", {"argv": argv})

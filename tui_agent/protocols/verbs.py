@@ -139,9 +139,14 @@ def _text(lines: Lines) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def _bare(rest: str) -> str:
+    """What stands behind a verb without the backticks around all of it."""
+    return rest[1:-1].strip(_BLANKS) if len(rest) > 2 and rest[0] == rest[-1] == "`" else rest
+
+
 def _path(verb: str, rest: str) -> tuple[str, ParseError | None]:
     """The path that a verb names, and what is wrong with it."""
-    path = rest[1:-1].strip(_BLANKS) if len(rest) > 2 and rest[0] == rest[-1] == "`" else rest
+    path = _bare(rest)
     if not path:
         return path, ParseError("empty_path", f"{verb} needs a path on the same line: {verb} path")
     parts = re.split(r"[/\\]", path)
@@ -203,7 +208,7 @@ def _search(rest: str, lines: Lines) -> Action | ParseError:
 def _run(rest: str, lines: Lines) -> Action | ParseError:
     if not rest:
         return ParseError("empty_argument", "the command is empty: RUN program and its arguments, on one line")
-    argv = split_words(rest)
+    argv = split_words(rest if "`" in rest[1:-1] else _bare(rest))
     return argv if isinstance(argv, ParseError) else _one_line("RUN", {"argv": argv}, lines)
 
 
