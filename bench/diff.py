@@ -121,6 +121,9 @@ async def review(count: int) -> str:
     async def unread(_: object) -> None:
         return None
 
+    async def unopened(_path: str, _line: int) -> None:
+        return None
+
     async def gone(_: str) -> bytes | None:
         return None
 
@@ -130,7 +133,7 @@ async def review(count: int) -> str:
         await pilot.pause()
         watch = asyncio.create_task(stalls(late))
         start = perf_counter()
-        pane = Review(World(files, nothing, nothing, lambda *_: None, page=unread, present=gone, keep=lambda _: None))
+        pane = Review(World(files, nothing, nothing, unopened, page=unread, present=gone, keep=lambda _: None))
         app.push_screen(pane)
         await until(lambda: pane.view is not None and pane.view.seen > 0)
         first = perf_counter() - start

@@ -79,6 +79,32 @@ async def test_the_wait_for_the_head_of_an_answer_counts_for_its_first_event() -
         limits.close()
 
 
+async def test_while_this_program_was_stopped_the_server_was_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After Ctrl+Z and a long pause what came meanwhile is read, and the limit goes on from where it was."""
+    loop = asyncio.get_running_loop()
+    clock, stopped, came = loop.time, 0.0, asyncio.Event()
+    monkeypatch.setattr(loop, "time", lambda: clock() + stopped)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        while True:
+            await came.wait()
+            came.clear()
+            yield b": ping"
+
+    limits, pieces = silence.Limits(Timeouts(first_event=60.0), loop.time()), chunks()
+    decoder = openai_chat.decoder(profile(""))
+    for _ in range(3):
+        reading = asyncio.create_task(limits.read(pieces, decoder))
+        await asyncio.sleep(0)
+        stopped += 1000.0
+        await asyncio.sleep(0)  # here the timer is found to be late
+        await asyncio.sleep(0)
+        came.set()
+        assert await reading == b": ping"
+    limits.close()
+    await pieces.aclose()
+
+
 async def one_piece() -> AsyncIterator[bytes]:
     yield b": ping"
 

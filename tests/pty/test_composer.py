@@ -11,6 +11,7 @@ import pytest
 from tests.pty.server import StallingServer
 from tests.pty.terminal import CTRL_C, ENTER, ESC, TAB, Home, Terminal, kinds, say
 from tests.waiting import PATIENCE
+from tui_agent.ui.terminal import STOP_SECONDS
 
 UP, CTRL_R, CTRL_G, CTRL_W, CTRL_Y = b"\x1b[A", b"\x12", b"\x07", b"\x17", b"\x19"
 
@@ -191,6 +192,47 @@ def test_the_editor_has_the_terminal_and_gives_it_back(home: Home, body: str, dr
             t.wait_for("more")
         t.keys("!")
         t.wait_for("!")
+
+
+def own_editor(home: Home, body: str) -> str:
+    program = home.base / "editor"
+    program.write_text(
+        f"#!{sys.executable}\nimport os, pathlib, signal, sys, time\npath = sys.argv[-1]\n{body}\n", "utf-8"
+    )
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_ctrl_c_in_an_editor_that_lives_on_does_not_end_this_program(home: Home) -> None:
+    """In vi it ends a command; from there this program had two seconds to live."""
+    body = f"""
+signal.signal(signal.SIGINT, lambda *_: (time.sleep({STOP_SECONDS + 1}), open(path, "a").write(" kept"), os._exit(0)))
+print("EDITOR HERE", flush=True)
+while True: time.sleep(60)
+"""
+    home.script(say("done"))
+    with Terminal(home, env={"EDITOR": own_editor(home, body)}) as t:
+        t.ready().keys("draft")
+        t.send(CTRL_G)
+        t.until(lambda: b"EDITOR HERE" in t.raw, "no editor")
+        t.send(CTRL_C)
+        t.wait_for("› draft kept", "F2 commands")
+        t.keys("!")
+        t.wait_for("kept!")
+
+
+def test_the_turn_goes_on_while_the_editor_is_open(home: Home) -> None:
+    """The editor ends only when the answer is in the log."""
+    body = f"""
+logs = lambda: [file.read_text() for file in pathlib.Path({str(home.base)!r}).rglob("log.jsonl")]
+while not any("all of the answer" in log for log in logs()): time.sleep(0.05)
+open(path, "a").write("the next message")
+"""
+    home.script(say("all of the answer"))
+    with Terminal(home, env={"EDITOR": own_editor(home, body)}) as t:
+        t.ready().keys("go")
+        t.send(ENTER + CTRL_G)
+        t.wait_for("all of the answer", "› the next message", "F2 commands")
 
 
 def test_vi_does_not_open_before_its_way_out_was_said_once(home: Home) -> None:

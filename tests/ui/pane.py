@@ -38,6 +38,9 @@ class Pane:
         for entry in self.files:
             yield entry
 
+    async def open_at(self, *place):
+        self.opened.append(place)
+
     async def page(self, view):
         self.paged.append(view.whole())
 
@@ -76,7 +79,7 @@ async def pane(files=FILES, size=(120, 30), turns=()):
             made.find,
             made.revert,
             made.apply,
-            lambda *place: made.opened.append(place),
+            made.open_at,
             lambda: made.working,
             turns=lambda: turns,
             page=made.page,

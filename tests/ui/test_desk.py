@@ -466,15 +466,22 @@ def editor(folder: Path, body: str) -> dict[str, str]:
 async def test_the_editor_gets_the_draft_and_gives_it_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, text: str
 ) -> None:
-    from tui_agent.ui import desk
     from tui_agent.ui import editor as module
+    from tui_agent.ui import reviewing
 
     environment = editor(tmp_path, body)
-    monkeypatch.setattr(desk, "open_editor", lambda _app, _talk, path, line: module.open_at(path, line, environment))
+    ended = []
+
+    async def lent(_app: object, _talk: object, path: str, line: int) -> None:
+        try:
+            await asyncio.to_thread(module.open_at, path, line, environment)
+        finally:
+            ended.append(path)
+
+    monkeypatch.setattr(reviewing, "open_editor", lent)
     async with running(tmp_path, scripted([])) as (app, pilot):
         app.main.composer.load("draft")
         await pilot.press("ctrl+g")
-        await asyncio.sleep(0)
-        assert app.main.composer.text == text
+        await until(lambda: bool(ended) and app.main.composer.text == text)
         await pilot.press("ctrl+x", "e")
         await until(lambda: app.screen is app.main)

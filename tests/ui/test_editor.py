@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.ui.editor import EditorError, at_line, edit_text, editor, open_at, own_environment, page, pager
+from tui_agent.ui.editor import EditorError, at_line, copy_of, edited, editor, open_at, own_environment, page, pager
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,12 @@ def script(folder: Path, body: str) -> dict[str, str]:
     path.write_text(f"#!{sys.executable}\nimport os, sys\npath = sys.argv[-1]\n{body}\n", encoding="utf-8")
     path.chmod(0o755)
     return {"EDITOR": str(path), "PATH": "/usr/bin:/bin"}
+
+
+def edit_text(name, text, run):
+    with copy_of(name, text) as path:
+        run(str(path))
+        return edited(path)
 
 
 def test_the_text_comes_back_and_the_copy_was_private(tmp_path):

@@ -133,6 +133,7 @@ async def test_the_configuration_can_be_written_by_hand_instead(
         assert "tui-agent" in text_of(app).splitlines()[0]
         assert text_of(app).splitlines()[0].rstrip().endswith("no provider yet")
         await pilot.press("o")
+        await until(lambda: len(texts) == 1 and not any(w.group == "editor" for w in app.workers))
         assert isinstance(app.screen, FirstRun)
         await pilot.press("O")
         await running(app)

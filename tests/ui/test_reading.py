@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -374,13 +375,13 @@ async def test_an_entry_opens_in_the_editor_and_nothing_comes_back(
 ) -> None:
     seen = []
 
-    def look(_app: object, _talk: object, path: str, _line: int) -> None:
-        seen.append(Path(path).read_text())
+    async def look(_app: object, _talk: object, path: str, _line: int) -> None:
+        seen.append(await asyncio.to_thread(Path(path).read_text))
 
-    monkeypatch.setattr("tui_agent.ui.reading.open_editor", look)
+    monkeypatch.setattr("tui_agent.ui.reviewing.open_editor", look)
     async with reading(tmp_path, [ran("line\n" * 3_000)]) as (_, pilot, _, _):
         await pilot.press("e")
-        assert seen == ["line\n" * 3_000]
+        await until(lambda: seen == ["line\n" * 3_000])
 
 
 # ------------------------------------------------------------------ another manner

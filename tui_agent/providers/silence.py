@@ -13,6 +13,9 @@ from tui_agent.providers.wire import Decoder, WireFault
 GRACE = 10.0
 """Seconds that a server may keep the connection open after a complete reply."""
 
+_STUCK = 1.0
+"""A timer that is later than this tells that the program was stopped (Ctrl+Z): that is no silence of the server."""
+
 
 class Limits:
     """The limits of one body. There is no total one.
@@ -71,7 +74,14 @@ class Limits:
             self._timer = None
 
     def _fire(self) -> None:
+        late = self._loop.time() - self._timer.when() if self._timer is not None else 0.0
         self._timer = None
+        if late > _STUCK:
+            more = late + min(GRACE, self._times.idle)
+            self._first += more
+            self._until += more
+            if self._progress is not None:
+                self._progress += more
         if self._waiting is None:  # whoever reads the deltas is busy; the next read sets the timer again
             return
         if self._loop.time() < self._until:

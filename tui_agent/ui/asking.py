@@ -21,7 +21,7 @@ from tui_agent.ui.composer import Composer
 from tui_agent.ui.field import Field
 from tui_agent.ui.late_modal import Outside
 from tui_agent.ui.numbers import elapsed
-from tui_agent.ui.reviewing import edit_first, open_pager
+from tui_agent.ui.reviewing import edit_text, open_pager
 from tui_agent.ui.rights import words
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Asking:
                 after=shlex.join(check.argv) if check else "",
                 first=first,
                 looks=main.looks,
-                edit=partial(edit_first, main.app, main.conversation),
+                edit=partial(edit_text, main.app, main.conversation),
                 page=partial(open_pager, main.app, main.conversation),
                 **known,
             )

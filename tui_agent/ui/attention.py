@@ -27,6 +27,7 @@ class Attention:
     _called: str = ""
     _asked: str = ""
     _shown: str = ""
+    _away: bool = False
 
     def stand(self, words: str) -> None:
         """How it stands from now on; a call that was not answered yet goes before it."""
@@ -56,18 +57,20 @@ class Attention:
         self._show()
 
     def leave(self) -> None:
-        """Give the terminal its own title back, for now or for good; `stand` takes it again."""
+        """Give the terminal its own title back, for now or for good: what is said meanwhile waits for `come_back`."""
+        self._away = True
         if self._shown:
             self._shown = ""
             self.write(_BACK)
 
     def come_back(self) -> None:
         """The terminal is ours again."""
+        self._away = False
         self._show()
 
     def _show(self) -> None:
         words = label(self._called or self._stands, LONGEST)
-        if words and words != self._shown and self.titled():
+        if words and words != self._shown and not self._away and self.titled():
             keep = "" if self._shown else _KEEP
             self._shown = words
             self.write(f"{keep}\x1b]2;{words}\a")

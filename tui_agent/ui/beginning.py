@@ -88,10 +88,10 @@ class Beginning:
         servers = Servers(begin.environment, begin.network)
         return World(begin.root, begin.user_file, begin.environment, servers, begin.look, self._edited)
 
-    def _edited(self) -> Chosen | None:
+    async def _edited(self) -> Chosen | None:
         """Let the person write the configuration themselves; None while there is nothing in it to begin with."""
         app = self._app
-        if not app.mending.open():
+        if not await app.mending.open():
             return None
         app.load()
         active = app.loaded.settings.active()

@@ -16,11 +16,11 @@ from tui_agent.ui.chrome import Queue
 from tui_agent.ui.completing import Completing, Sources
 from tui_agent.ui.composer import Composer
 from tui_agent.ui.conversation import Conversation
-from tui_agent.ui.editor import EditorError, edit_text
+from tui_agent.ui.editor import EditorError
 from tui_agent.ui.file_choices import FileChoices
 from tui_agent.ui.history import History, history_file
 from tui_agent.ui.palette import Palette, PaletteItem
-from tui_agent.ui.reviewing import open_editor
+from tui_agent.ui.reviewing import edit_text
 from tui_agent.ui.suggestions import Suggestions
 
 PREVIEW = 400
@@ -160,15 +160,19 @@ class Desk(Vertical):
 
     def edit(self, _: str) -> None:
         """Write the message in the person's own editor; a text that comes back empty changes nothing."""
+        self.run_worker(self._edit(), name="editor", group="editor")
+
+    async def _edit(self) -> None:
+        old = self.composer.text
         try:
-            old = self.composer.text
-            data = edit_text("message.md", old.encode(), lambda path: open_editor(self.app, self._talk, path, 1))
+            data = await edit_text(self.app, self._talk, "message.md", old.encode())
         except EditorError as error:
             self.notify(plain(str(error)), markup=False)
             return
         text = data.decode("utf-8", "replace").removesuffix("\n")
         if text.strip() and text != old:
-            self.composer.load(text)
+            came = self.composer.text if self.composer.text != old else ""  # a message that could not be sent, say
+            self.composer.load("\n\n".join(filter(None, (came, text))))
 
 
 def _item(name: str, text: str, hint: str = "") -> PaletteItem:

@@ -5,13 +5,16 @@ The app gives the terminal away meanwhile and waits: nothing is drawn over the e
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 
@@ -113,7 +116,8 @@ def page(text: str, environment: Mapping[str, str]) -> None:
     Raises:
         EditorError: there is no pager, or it could not be started.
     """
-    edit_text("", text.encode("utf-8", "replace"), lambda path: _run((*pager(environment), path), environment, "PAGER"))
+    with copy_of("", text.encode("utf-8", "replace")) as path:
+        _run((*pager(environment), str(path)), environment, "PAGER")
 
 
 def _say_how(program: str, told: Path) -> None:
@@ -121,7 +125,7 @@ def _say_how(program: str, told: Path) -> None:
     if is_file(told):
         return
     try:
-        with Path("/dev/tty").open("r+b", buffering=0) as terminal, _deaf():
+        with Path("/dev/tty").open("r+b", buffering=0) as terminal, deaf():
             terminal.write(_HOW.format(program=program).encode())
             terminal.readline()
     except OSError:
@@ -132,32 +136,64 @@ def _say_how(program: str, told: Path) -> None:
 def _run(argv: tuple[str, ...], environment: Mapping[str, str], variable: str) -> int:
     """Run a program of the person's to its end; its exit code."""
     try:
-        with _deaf():
+        with deaf():
             return subprocess.run(argv, env=dict(environment), check=False).returncode
     except OSError as error:
         raise EditorError(f"{argv[0]} could not be started: {error.strerror}. Set {variable}.") from error
 
 
+class _Deafness:
+    """Since when Ctrl+C is not meant for this program, until when it was not."""
+
+    until = 0.0
+
+
+_LATE = 0.5
+"""Seconds in which a Ctrl+C that was not meant for us may still be on its way when the other program has ended."""
+
+
+def is_deaf() -> bool:
+    """Whether a Ctrl+C was meant for the program that has the terminal."""
+    return time.monotonic() < _Deafness.until
+
+
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """Ctrl+C in the terminal that was given away must not end us; a program has its default back, as the signal is caught."""
+def deaf() -> Iterator[None]:
+    """Ctrl+C in the terminal that was given away must not end us; a program has its default back, as the signal is caught.
+
+    In another thread than the main one whoever started that is deaf already.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = signal.signal(signal.SIGINT, lambda *_: None)
+    _Deafness.until = math.inf
     try:
         yield
     finally:
+        _Deafness.until = time.monotonic() + _LATE
         signal.signal(signal.SIGINT, before)
 
 
-def edit_text(name: str, text: bytes, run: Callable[[str], object]) -> bytes:
-    """What `run`, given the path of a private copy of `text`, makes of it; `name` only tells the kind of file."""
+@contextmanager
+def copy_of(name: str, text: bytes) -> Iterator[Path]:
+    """A private copy of a text, for another program; `name` only tells the kind of file."""
     suffix = PurePath(name).suffix
     kind = suffix if suffix[1:].isalnum() and suffix.isascii() else ""
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
         path = Path(folder) / f"proposal{kind}"
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(text)
-        run(str(path))
-        try:
-            return path.read_bytes()
-        except OSError as error:
-            raise EditorError(f"The edited text could not be read: {error.strerror}.") from error
+        yield path
+
+
+def edited(path: Path) -> bytes:
+    """What became of such a copy.
+
+    Raises:
+        EditorError: it is not there any more.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise EditorError(f"The edited text could not be read: {error.strerror}.") from error

@@ -132,11 +132,14 @@ class Files:
     def edit(self, _: str) -> None:
         """Open the file in the person's editor."""
         if (path := self._tree.selected_path) is not None:
-            try:
-                open_editor(self._screen.app, self._screen.conversation, f"{self._root}/{path}", 1)
-            except EditorError as error:
-                self._screen.notify(plain(str(error)), markup=False)
-            self.reload("")
+            self._screen.run_worker(self._edit(path), name="editor", group="editor")
+
+    async def _edit(self, path: str) -> None:
+        try:
+            await open_editor(self._screen.app, self._screen.conversation, f"{self._root}/{path}", 1)
+        except EditorError as error:
+            self._screen.notify(plain(str(error)), markup=False)
+        self.reload("")
 
     # ------------------------------------------------------------------ filters
 

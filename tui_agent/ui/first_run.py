@@ -6,7 +6,7 @@ writes the user's config.toml: the endpoint, the model and the name of the key's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +82,7 @@ class World:
     environment: Mapping[str, str]
     servers: Servers
     look: Look
-    edited: Callable[[], Chosen | None]
+    edited: Callable[[], Awaitable[Chosen | None]]
     found: Sequence[Found] | None = None
     offered: Found | None = None
     feed: Callable[[events.Key], None] | None = None
@@ -254,9 +254,10 @@ class FirstRun(Steps[Chosen | None]):
             self.workers.cancel_group(self, "server")
             self.show_choices()
 
-    def action_edit(self) -> None:
+    @work(group="editor")
+    async def action_edit(self) -> None:
         """O: write the configuration."""
-        if self._step == "choose" and (chosen := self._world.edited()) is not None:
+        if self._step == "choose" and (chosen := await self._world.edited()) is not None:
             self.dismiss(chosen)
 
     def action_other_model(self) -> None:

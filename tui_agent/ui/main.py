@@ -30,6 +30,7 @@ from tui_agent.ui.desk import Desk
 from tui_agent.ui.drafts import Drafts
 from tui_agent.ui.files import Files
 from tui_agent.ui.keymap import USUAL, Keymap
+from tui_agent.ui.late_modal import LateModal
 from tui_agent.ui.looks import Looks
 from tui_agent.ui.offer import Offer
 from tui_agent.ui.reading import Reading
@@ -125,24 +126,29 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     def on_mount(self) -> None:
         """The clock of the footer runs only while something goes on."""
-        self.watch(self.app, "app_focus", self.attention.looked_at, init=False)
-        self.watch(self.app, "app_focus", self.files.looked_at, init=False)
-        self.watch(self.app, "app_focus", self._come_back, init=False)
+        self.watch(self.app, "app_focus", self._looked_at, init=False)
         self.app.app_suspend_signal.subscribe(self, lambda _: self.attention.leave(), immediate=True)
         self.app.app_resume_signal.subscribe(self, self._resumed, immediate=True)
         self.watch(self, "selections", self.follow_effect, init=False)
         self._ticker = self.set_interval(1.0, self.refresh_footer, pause=True)
         self.refresh_footer()
 
-    def _come_back(self, here: bool) -> None:
-        """The terminal got the focus; while it had none nothing got it from a dialog that closed."""
+    def _looked_at(self, here: bool) -> None:
+        """The terminal got or lost the focus; while it had none nothing here got it from a dialog that closed."""
+        self.attention.looked_at(here)
+        self.files.looked_at(here)
         if here and self.is_current and self.focused is None:
             self.composer.focus()
 
     def _resumed(self, _: App[Any]) -> None:
-        """The terminal is ours again, and shows nothing of us: all of it is drawn, whatever lies on top."""
+        """The terminal is ours again, and shows nothing of us: all of it is drawn, whatever lies on top.
+
+        A question that came meanwhile is new to the person: it is deaf at first, as any.
+        """
         self.attention.come_back()
         self.app.refresh(layout=True)
+        for question in (screen for screen in self.app.screen_stack if isinstance(screen, LateModal)):
+            question.listen_when_painted()
 
     def on_unmount(self) -> None:
         """Leave the terminal its own title."""

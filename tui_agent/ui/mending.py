@@ -88,12 +88,12 @@ class Mending:
         for text in (*(in_words(fault, app.begin.environment) for fault in faults), *app.appearance.faults):
             app.talk.note(text)
 
-    def open(self) -> bool:
+    async def open(self) -> bool:
         """Let the person edit it; False when nothing came of that, and it was said."""
         app = self._app
         environment = own_environment(app.begin.environment, app.loaded.settings.key_names())
         try:
-            outside(app, lambda: open_config(app.begin.user_file, app.loaded.faults, environment))
+            await outside(app, lambda: open_config(app.begin.user_file, app.loaded.faults, environment))
         except (ConfigError, EditorError) as error:
             app.notify(plain(str(error)), severity="warning", markup=False)
             return False
@@ -103,7 +103,11 @@ class Mending:
         """`/configure`: edit it, and let it count."""
         if self._app.main.conversation is None or self._app.begin.ready is not None:
             self._app.notify("There is no configuration here to edit.", markup=False)
-        elif self.open():
+        else:
+            self._app.run_worker(self._edit(), name="editor", group="editor")
+
+    async def _edit(self) -> None:
+        if await self.open():
             self.reload()
 
     def reload(self) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from tui_agent.core.display import plain
 from tui_agent.ui import entries
 from tui_agent.ui.blocks import Said
-from tui_agent.ui.editor import EditorError, edit_text
+from tui_agent.ui.editor import EditorError
 from tui_agent.ui.entries import Search
 from tui_agent.ui.markdown import Prose
 from tui_agent.ui.one_line import OneLine
 from tui_agent.ui.palette import Palette, PaletteItem
 from tui_agent.ui.render import foldable
-from tui_agent.ui.reviewing import open_editor
+from tui_agent.ui.reviewing import edit_text
 from tui_agent.ui.story import Story
 from tui_agent.undo import state
 
@@ -185,9 +185,11 @@ class Reading:
         """Open what the entry was made from in the person's editor; what they do to it changes nothing."""
         here = self._view.cursor
         text = "" if here is None else entries.source(self._view.story, here.start)
+        self._screen.run_worker(self._look_at(text), name="editor", group="editor")
+
+    async def _look_at(self, text: str) -> None:
         try:
-            app, talk = self._screen.app, self._screen.conversation
-            edit_text("entry.md", text.encode("utf-8", "replace"), lambda path: open_editor(app, talk, path, 1))
+            await edit_text(self._screen.app, self._screen.conversation, "entry.md", text.encode("utf-8", "replace"))
         except EditorError as error:
             self._screen.notify(plain(str(error)), markup=False)
 

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
@@ -86,7 +86,7 @@ class World:
     files: Callable[[Base], AsyncIterator[Entry]]
     revert: Act
     apply: Act
-    open_at: Callable[[str, int], None]
+    open_at: Callable[[str, int], Awaitable[None]]
     busy: Callable[[], bool] = lambda: False
     looks: Looks = field(default_factory=Looks)
     keys: Keymap = USUAL
@@ -288,12 +288,12 @@ class Review(Modal[str]):
         if self.view is not None and self.view.folds:
             self.view.fold()
 
+    @work(group="editor")
     async def action_pager(self) -> None:
         """The whole difference in the person's pager."""
-        if self.view is None:
-            return
         try:
-            await self._world.page(self.view)
+            if self.view is not None:
+                await self._world.page(self.view)
         except EditorError as error:
             self._say(str(error))
 
@@ -375,14 +375,15 @@ class Review(Modal[str]):
         self._body.mark(self.notes)
         self._draw()
 
-    def action_editor(self) -> None:
+    @work(group="editor")
+    async def action_editor(self) -> None:
         """Open the file at the line with the cursor, then look again."""
         entry, view = self.entry, self.view
         if entry is None or entry.now is None or entry.proposed:
             self._say("There is no file to open.")
             return
         try:
-            self._world.open_at(entry.path, 1 if view is None else line_to_open(view))
+            await self._world.open_at(entry.path, 1 if view is None else line_to_open(view))
         except EditorError as error:
             self._say(str(error))
         self._find()

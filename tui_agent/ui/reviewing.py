@@ -7,14 +7,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from textual.app import App, SuspendNotSupported
+from textual.app import App
 
 from tui_agent.core.types import ConfigError, Outcome
 from tui_agent.review import Entry, apply, changed, revert
 from tui_agent.session import Session
 from tui_agent.ui.conversation import Conversation
-from tui_agent.ui.editor import EditorError, edit_text, open_at, own_environment, page
+from tui_agent.ui.editor import EditorError, copy_of, edited, open_at, own_environment, page
 from tui_agent.ui.review import Review, World
+from tui_agent.ui.terminal import lent
 from tui_agent.ui.wrap_view import WrapView
 from tui_agent.undo import state
 
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from tui_agent.ui.main import Handler, MainScreen
 
 
-def open_editor(app: App[Any], talk: Conversation | None, path: str, line: int) -> None:
+async def open_editor(app: App[Any], talk: Conversation | None, path: str, line: int) -> None:
     """Give the terminal to the person's editor until it ends.
 
     Raises:
         EditorError: the terminal cannot be given away, or there is no editor, or it failed.
     """
-    _with_own(app, talk, lambda environment: open_at(path, line, environment))
+    await _with_own(app, talk, lambda environment: open_at(path, line, environment))
 
 
 async def open_pager(app: App[Any], talk: Conversation | None, view: WrapView) -> None:
@@ -38,47 +39,46 @@ async def open_pager(app: App[Any], talk: Conversation | None, view: WrapView) -
         EditorError: the terminal cannot be given away, or there is no pager.
     """
     text = await asyncio.to_thread(view.whole)
-    _with_own(app, talk, lambda environment: page(text, environment))
+    await _with_own(app, talk, lambda environment: page(text, environment))
 
 
-def _with_own(app: App[Any], talk: Conversation | None, act: Callable[[Mapping[str, str]], None]) -> None:
+async def _with_own(app: App[Any], talk: Conversation | None, act: Callable[[Mapping[str, str]], None]) -> None:
     """Give the terminal away while something of the person's runs, with their own environment."""
     if talk is None:
         return
     terms = talk.session.terms
     environment = own_environment(terms.environment, terms.settings.key_names())
-    outside(app, lambda: act(environment))
+    await outside(app, lambda: act(environment))
 
 
-def outside(app: App[Any], act: Callable[[], None]) -> None:
-    """Give the terminal away while something of the person's runs.
+async def outside(app: App[Any], act: Callable[[], None]) -> None:
+    """Give the terminal away while something of the person's runs in a thread; the turn, jobs and files go on meanwhile.
 
     Raises:
         EditorError, ConfigError: that of `act`; or the terminal cannot be given away.
     """
     failed: EditorError | ConfigError | None = None
-    try:
-        with app.suspend():
-            try:
-                act()
-            except (
-                EditorError,
-                ConfigError,
-            ) as error:  # Textual takes the terminal back only when nothing is raised in here
-                failed = error
-    except SuspendNotSupported as error:
-        raise EditorError("This terminal cannot be given to another program.") from error
+    with lent(app):
+        try:
+            await asyncio.to_thread(act)
+        except (
+            EditorError,
+            ConfigError,
+        ) as error:  # Textual takes the terminal back only when nothing is raised in here
+            failed = error
     if failed is not None:
         raise failed
 
 
-async def edit_first(app: App[Any], talk: Conversation | None, path: str, text: bytes) -> bytes:
-    """Let the person edit a proposed text.
+async def edit_text(app: App[Any], talk: Conversation | None, path: str, text: bytes) -> bytes:
+    """What the person makes of a text in their editor; `path` only tells the kind of file.
 
     Raises:
         EditorError: nothing came of it.
     """
-    return edit_text(path, text, lambda copy: open_editor(app, talk, copy, 1))
+    with copy_of(path, text) as copy:
+        await open_editor(app, talk, str(copy), 1)
+        return edited(copy)
 
 
 def world_of(main: MainScreen, talk: Conversation) -> World:

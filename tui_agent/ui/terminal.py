@@ -23,9 +23,11 @@ from types import FrameType
 from typing import Any
 
 from textual import _ansi_sequences
+from textual.app import App, SuspendNotSupported
 from textual.drivers.linux_driver import LinuxDriver
 
 from tui_agent.restore import RESTORE
+from tui_agent.ui.editor import EditorError, deaf, is_deaf
 
 STOP_SECONDS = 2.0
 """From a signal on, the process may show no sign of life for this long."""
@@ -85,9 +87,46 @@ def _start_blocking(driver: LinuxDriver) -> None:
     _start(driver)
 
 
+_write: Callable[[LinuxDriver, str], None] = LinuxDriver.write
+
+
+class _Lent:
+    """Whether another program has the terminal."""
+
+    now = False
+
+
+def _write_when_ours(driver: LinuxDriver, data: str) -> None:
+    """Write, unless another program has the terminal: all of the screen is drawn when it comes back."""
+    if not _Lent.now:
+        _write(driver, data)
+
+
 def patch_output() -> None:
-    """Let no write fail for want of patience: the thread that draws would end, and the screen wait for it for ever."""
+    """Let no write fail for want of patience: the thread that draws would end, and the screen wait for it for ever.
+
+    And let none reach a terminal that was lent.
+    """
     setattr(LinuxDriver, "start_application_mode", _start_blocking)  # noqa: B010 - nothing offers another way
+    setattr(LinuxDriver, "write", _write_when_ours)  # noqa: B010
+
+
+@contextlib.contextmanager
+def lent(app: App[Any]) -> Iterator[None]:
+    """Give the terminal to another program inside of this; the app goes on, unseen and deaf. What fails in here must not get out.
+
+    Raises:
+        EditorError: it cannot be given away, or somebody has it.
+    """
+    if _Lent.now:
+        raise EditorError("Another program has the terminal.")
+    try:
+        with app.suspend(), deaf():
+            _Lent.now = True
+            yield
+            _Lent.now = False
+    except SuspendNotSupported as error:
+        raise EditorError("This terminal cannot be given to another program.") from error
 
 
 @contextlib.contextmanager
@@ -233,7 +272,7 @@ class _Deadline:
     def _watch(self) -> None:
         while numbers := os.read(self._reader, 64):
             for number in numbers:
-                if number in SIGNALS:
+                if number in SIGNALS and not (number == signal.SIGINT and is_deaf()):
                     self._wait()
                     self._terminal.give_back(always=not self._clean)
                     os._exit(128 + number)
