@@ -207,6 +207,25 @@ def test_what_was_tried_or_looked_through_needs_its_receipt(text: str, events: l
     assert bool(unbacked_claims(text, events)) is not backed
 
 
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("I deleted a.py.", True),
+        ("Deleted `a.py`", True),
+        ("The file a.py has been removed.", True),
+        ("I removed a.py's unused import.", False),
+        ("I removed a.py from the list.", False),
+        ("I have not deleted a.py.", False),
+        ("I changed a.py.", False),
+    ],
+)
+def test_what_was_only_changed_is_not_deleted(text: str, seen: bool) -> None:
+    assert bool(unbacked_claims(text, [wrote("a.py")])) is seen
+    gone = ran("rm", "a.py", touched=(FileChange("a.py", "h", None),))
+    assert unbacked_claims(text, [wrote("a.py"), gone]) == []
+    assert bool(unbacked_claims(text, [gone, wrote("a.py")])) is seen, "it is there again"
+
+
 @given(st.text())
 def test_any_answer_has_its_claims(text: str) -> None:
     assert all(isinstance(claim, str) for claim in unbacked_claims(text, []))

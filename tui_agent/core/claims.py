@@ -61,6 +61,12 @@ _CHANGE = late(
     rf"|(?<![\w/.@+`'\"*-]){QUOTED_FILE}\s+(?:was|has\s+been|is\s+now)\s+(?:renamed|moved)\s+(?:to|as|into)\s+({QUOTED_FILE})",
     re.IGNORECASE,
 )
+_DELETED = late(
+    rf"\b(?:deleted|removed)\s+(?:the\s+)?(?:files?\s+)?({FILE_LIST})(?!['\u2019]s|\s+(?:from|in)\b|[\w/])"
+    rf"|(?<![\w/.@+`'\"*-])({FILE_LIST})\s+(?:was|were|has\s+been|have\s+been|is\s+now|are\s+now)\s+(?:now\s+)?(?:deleted|removed)\b"
+    r"(?!\s+(?:by|from|in|when|if|before|last|at|ago|recently|earlier)\b)",
+    re.IGNORECASE,
+)
 _OTHERS = late(
     r"\b(?:that|which|who|whoever|you|they|someone|somebody|(?:function|method|script|program|user|author|commit|change)s?|commit\s+`?[0-9a-f]{3,40}`?:?)"
     r"(?:\s+(?:had|has|have|also|already|then|once))*\s*$",
@@ -117,7 +123,7 @@ def unbacked_claims(text: str, events: Iterable[ev.Event | ev.Unknown]) -> list[
     if not _MAY_CLAIM.search(said):
         return []
     events = tuple(events)
-    changed, tested, built = _shown(events)
+    changed, gone, tested, built = _shown(events)
     claims: list[str] = []
     for found in _SENTENCE.finditer(said):
         sentence = found[0]
@@ -140,12 +146,21 @@ def unbacked_claims(text: str, events: Iterable[ev.Event | ev.Unknown]) -> list[
             if files and not _NEGATED.search(before) and not _OTHERS.search(before):
                 that = "that file" if len(files) == 1 else listed(files)
                 claims.append(f'the answer says "{_short(match[0])}", but nothing changed {that}')
+        for match in _DELETED.finditer(sentence):
+            named = files_in(match[1] or match[2])
+            there = [name for name in named if any(same_file(p, name) for p in changed - gone)]
+            before = sentence[: match.start()]
+            if there and not _NEGATED.search(before) and not _OTHERS.search(before):
+                claims.append(
+                    f'the answer says "{_short(match[0])}", but {listed(there)} was changed and is still there'
+                )
     return list(dict.fromkeys(claims))[:MOST]
 
 
-def _shown(events: Iterable[ev.Event | ev.Unknown]) -> tuple[set[str], bool, bool]:
-    """The files that receipts changed, and whether a test or check, or a build, passed after the last change."""
+def _shown(events: Iterable[ev.Event | ev.Unknown]) -> tuple[set[str], set[str], bool, bool]:
+    """The files that receipts changed, those that are gone, and whether a test or check, or a build, passed after the last change."""
     changed: set[str] = set()
+    gone: set[str] = set()
     tested = built = False
     for event in events:
         if isinstance(event, ev.CheckDone):
@@ -154,15 +169,16 @@ def _shown(events: Iterable[ev.Event | ev.Unknown]) -> tuple[set[str], bool, boo
             tested = built = False
         elif isinstance(event, ev.ToolDone) and event.receipt is not None:
             receipt = event.receipt
-            paths = {path for path, _, _ in receipt.changes}
-            changed |= paths
+            paths = {path: after for path, _, after in receipt.changes}
+            changed |= paths.keys()
+            gone = (gone - paths.keys()) | {path for path, after in paths.items() if after is None}
             if _runs(receipt, _TESTS):  # one that did not end shows nothing either
                 tested = receipt.exit_code == 0
             elif _runs(receipt, _BUILDS):
                 built = receipt.exit_code == 0
             elif paths:
                 tested = built = False
-    return changed, tested, built
+    return changed, gone, tested, built
 
 
 def _claims_of_commands(sentence: str, events: Sequence[ev.Event | ev.Unknown]) -> Iterator[str]:
