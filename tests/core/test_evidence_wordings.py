@@ -16,6 +16,15 @@ def changed(files: Files) -> dict[str, Changed]:
 
 
 HONEST: list[tuple[str, Files]] = [
+    ("Fix @src/app.py", {"src/app.py": ("a", "b")}),
+    ("fix readme.md", {"README.md": ("a", "b")}),
+    ("I get `AttributeError: 'NoneType' has no 'split'` from app.py. Fix it.", {"lib.py": ("a", "b")}),
+    ("In util.py, rename `tmp` to something meaningful", {"util.py": ("tmp", "total")}),
+    ("Convert app.py to Go", {"app.go": (None, "x")}),
+    ("Create a todo app in one index.html file", {"index.html": (None, "x")}),
+    ("Create a config.toml from config.example.toml", {"config.toml": (None, "x")}),
+    ("Make tests/test_app.py pass without changing it", {"app.py": ("a", "b")}),
+    ("Look at app.py and tell me what it does", {"app.py": ("a", "b")}),
     (
         "Rename method get to fetch in class Client",
         {
@@ -187,6 +196,12 @@ def test_honest_work_is_shown(task: str, files: Files) -> None:
 
 
 OTHER: list[tuple[str, Files]] = [
+    ("Fix @src/app.py", {"src/util.py": ("a", "b")}),
+    ("Convert app.py to async", {"util.py": ("a", "b")}),
+    ("rename `tmp` to something meaningful", {"util.py": ("tmp", "tmp + 1")}),
+    ("Check app.py for bugs and fix them", {"util.py": ("a", "b")}),
+    ("Create the files a.txt, b.txt and c.txt", {"a.txt": (None, "x")}),
+    ("Remove old.py and its import in main.py", {"main.py": ("import old", "")}),
     ("Rename `foo` to `bar` in util.py", {"util.py": ("def foo(): pass", "def foo(): pass # bar")}),
     ("rename foo to bar", {"util.py": ("def foo(): pass", "# bar\ndef foo(): pass")}),
     ("Rename foo to bar", {"README.md": ("", "x")}),

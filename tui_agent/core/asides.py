@@ -13,6 +13,10 @@ from tui_agent.core.names import EXTENSIONS, FILE, FILE_LIST, QUOTED_FILE, files
 _SAID = r"(?:[^.;!?\n]|\.(?=\w)){0,200}"
 """The rest of a sentence."""
 _DOCUMENT = r"[\w./@+-]*\w\.(?:md|mdx|txt|rst|adoc|csv|tsv|log|pdf|json|html?|patch|diff)(?!\w)"
+_LANGUAGES = (
+    r"(?:Python|Go(?:lang)?|Rust|(?:Type|Java|Coffee)Script|Java|Kotlin|Swift|Ruby|PHP|Perl|Lua|Bash|Zig|Haskell|Scala|C|SQL|Markdown|HTML|JSON"
+    r"|YAML|TOML|CSV|XML|LaTeX|README|packages?|modules?|scripts?|English|German|French|Spanish|Italian|Chinese|Japanese)(?![\w.])"
+)
 _ASIDES = (
     rf"\b(?:why|where|when|what)\b{_SAID}\?",
     r"\bTraceback \(most recent call last\):(?:\n.*\S.*)*",
@@ -22,7 +26,11 @@ _ASIDES = (
     rf"\b(?:missing|absent|nonexistent)\s+{QUOTED_FILE}",
     rf"(?<![\w/.@+-]){QUOTED_FILE}\s+(?:is|are)\s+(?:missing|empty|absent|invalid|malformed|not\s+(?:there|found))\b",
     rf"(?<![\w/.@+-]){QUOTED_FILE}\s+(?:does\s+not|doesn['\u2019]t|cannot|can['\u2019]t)\s+\w+",
-    rf"\b(?:convert|translate|port|turn|rewrite|transform|migrate)\s+(?:the\s+)?(?:\w+\s+)?{QUOTED_FILE}(?=\s+(?:to|into|in|as)\b)",
+    (
+        rf"\b(?:convert|translate|port|turn|rewrite|transform|migrate)\s+(?:the\s+)?(?:\w+\s+)?{QUOTED_FILE}"
+        rf"(?=\s+(?:to|into|in|as)\s+(?:(?:a|an|the|plain|proper|real)\s+){{0,2}}(?:{_LANGUAGES}|{FILE}))"
+    ),
+    r"\b[A-Z]\w*(?:Error|Exception|Warning):[^\n`]{0,300}",
     rf"\b(?:remove|delete|exclude|omit|drop|add|include)\s+(?:the\s+)?{QUOTED_FILE}(?=\s+(?:from|to|in)\b)",
     rf"\b(?:use|using|import|call|reuse)\s+[^.;,!?\n]{{1,60}}?\sfrom\s+{QUOTED_FILE}",
     rf"\b(?:see(?:\s+also)?|cf|like(?:\s+in)?|as\s+in|similar\s+to|based\s+on|according\s+to|following)\.?\s+[`'\"]*(?:\./)?{FILE}",

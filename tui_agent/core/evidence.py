@@ -133,8 +133,9 @@ _OTHER_WORK = late(
     r"|make(?!\s+(?:them|it|sure|tests?|the\s+tests?|all\s+tests?)\b))\b",
     re.IGNORECASE,
 )
+_VAGUE = frozenset({"something", "anything", "whatever"})
 _BRANDS = frozenset({
-    "CoffeeScript", "DataFrame", "GitHub", "GitLab", "JavaScript", "LinkedIn", "NumPy", "PowerShell", "PyTorch", "StackOverflow",
+    "NoneType", "CoffeeScript", "DataFrame", "GitHub", "GitLab", "JavaScript", "LinkedIn", "NumPy", "PowerShell", "PyTorch", "StackOverflow",
     "TypeScript", "WordPress", "YouTube", "iPhone",
 })  # fmt: skip
 _KEEPS = late(r"\balias|\bdeprecat|\bcompatib|\bkeep(?:ing)?\s+(?:the\s+)?old\b", re.IGNORECASE)
@@ -369,6 +370,8 @@ def _renamed(wish: _Rename, changed: Mapping[str, Changed], everywhere: Mapping[
             if (new.islower() and new.isalpha()) or _in_any(new, changed)
             else f"the new name {new} is in no changed file"
         )
+    if new.lower() in _VAGUE:
+        return "" if any(_is_less(change, old) for change in changed.values()) else f"{old} was not renamed"
     there = any(_is_at(path, new) and change.after is not None for path, change in changed.items())
     if there and any(_is_at(path, old) and change.after is None for path, change in changed.items()):
         return ""

@@ -37,8 +37,8 @@ _DATA = frozenset({
 
 
 def files_in(text: str) -> list[str]:
-    """Names of files in a text, in order, each once."""
-    found = [name for name in _FILES.findall(_URL.sub(" ", text)) if _is_file_name(name)]
+    """Names of files in a text, in order, each once; what is mentioned with an @ before it as well."""
+    found = [name.removeprefix("@") for name in _FILES.findall(_URL.sub(" ", text)) if _is_file_name(name)]
     return list(dict.fromkeys(found))
 
 
@@ -67,8 +67,8 @@ def is_data(name: str) -> bool:
 
 
 def same_file(path: str, named: str) -> bool:
-    """Whether the file at a path is the one of this name, which need not say all of its folders."""
-    named = posixpath.normpath(named)
+    """Whether the file at a path is the one of this name, which need not say all of its folders, nor in which case it is written."""
+    path, named = path.casefold(), posixpath.normpath(named).casefold()
     return path == named or path.endswith("/" + named) or posixpath.basename(path) == named
 
 
