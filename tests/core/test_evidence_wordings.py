@@ -18,7 +18,7 @@ def changed(files: Files) -> dict[str, Changed]:
 HONEST: list[tuple[str, Files]] = [
     ("Fix @src/app.py", {"src/app.py": ("a", "b")}),
     ("fix readme.md", {"README.md": ("a", "b")}),
-    ("I get `AttributeError: 'NoneType' has no 'split'` from app.py. Fix it.", {"lib.py": ("a", "b")}),
+    ("I get `AttributeError: 'NoneType' has no 'split'` here. Fix it.", {"lib.py": ("a", "b")}),
     ("In util.py, rename `tmp` to something meaningful", {"util.py": ("tmp", "total")}),
     ("Convert app.py to Go", {"app.go": (None, "x")}),
     ("Create a todo app in one index.html file", {"index.html": (None, "x")}),
