@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass, fields, replace
@@ -71,6 +72,8 @@ class Summary:
         return " ".join(word for word in query.casefold().split() if word not in where)
 
 
+_FOLDS = re.compile(rb"\\u(?:00df|0130|0149|017f|01f0|1e9[6-9ae]|212a|fb0[0-6])")
+"""A letter, as JSON writes it, that has an ASCII one in it when case does not count: an ß is ss."""
 _NONE = type(None)
 _TYPES: dict[object, tuple[type, ...]] = {
     "str": (str,),
@@ -265,7 +268,8 @@ def contains(folder: Path, query: str) -> bool:
         return False
     words = query.casefold().split()
     # cheap first: a record is ASCII, so a word stands there as JSON writes it, or in another case of its own letters
-    if any(word.isascii() and json.dumps(word)[1:-1].lower().encode() not in data for word in words):
+    plain = [json.dumps(word)[1:-1].lower().encode() for word in words if word.isascii()]
+    if any(word not in data for word in plain) and not _FOLDS.search(data):
         return False
     left = set(words)
     for text in map(str.casefold, texts(folder)):

@@ -57,6 +57,9 @@ def test_the_list_tells_of_each_what_its_log_says(kept: Path) -> None:
     assert (one.missing("/w"), one.missing("/w", folder=True)) == ("/w", "")
     assert contains(folder, "Answer\n The")
     assert not contains(folder, "answer thee")
+    street = made(kept, *turn("one", "The Straße of 300 Kelvin \u212a is Maßarbeit."))
+    assert contains(street, "strasse k MASSARBEIT")
+    assert not contains(street, "street")
     assert not contains(folder, "type")  # a word of the format is no text of the session
 
 

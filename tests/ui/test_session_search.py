@@ -1,15 +1,19 @@
-"""The search over all sessions: a word may stand in the path of a folder, another one in what was said there."""
+"""Finding a session, and going to another one at the right time."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 from tests.sessions.story import made, turn
-from tests.ui.test_app import text_of
+from tests.ui.test_app import running, send, text_of
 from tests.ui.test_session_list import list_open, shown
 from tests.ui.test_sessions import answers, kept, opened
+from tests.ui.test_undo_screen import closed, model, two_turns, undo_open
 from tests.waiting import until
+from tui_agent.core import events as ev
 from tui_agent.sessions import Place
 from tui_agent.unsent import Unsent
 
@@ -34,3 +38,29 @@ async def test_a_draft_is_named_also_when_the_newest_session_is_open_in_another_
     async with opened(tmp_path, answers("x")) as (app, _):
         await until(lambda: f"did not send is kept: /resume {left.name}" in text_of(app))
     other.close()
+
+
+async def test_no_other_session_is_gone_to_while_files_are_restored(tmp_path: Path) -> None:
+    """The undo would be recorded in a session that is given back by then."""
+    (tmp_path / "work").mkdir()
+    done = asyncio.Event()
+    async with running(tmp_path, model(), yes=True) as (app, pilot):
+        await two_turns(app, pilot)
+        restore, session = app.session.workspace.undo, app.session
+
+        async def slowly(*words: Any) -> Any:
+            await done.wait()
+            return await restore(*words)
+
+        app.session.workspace.undo = slowly  # type: ignore[method-assign]
+        await undo_open(app, pilot)
+        await pilot.press("enter")
+        await until(lambda: "will be" in text_of(app))
+        await pilot.press("u")
+        await until(lambda: app.screen is app.main)
+        await send(app, pilot, "/new")
+        await until(lambda: any("Files are being restored" in n.message for n in app._notifications))
+        assert app.session is session
+        done.set()
+        await closed(app)
+        assert isinstance(session.events[-1], ev.Undone)

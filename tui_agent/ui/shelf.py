@@ -83,6 +83,8 @@ class Shelf:
         if self._app.main.working:
             how = self._app.keys.say("({ui.interrupt})")
             raise AgentError(f"A turn is running. Stop it first {how}, then go to another session.")
+        if any(worker.name in {"undo", "revert"} and not worker.is_finished for worker in self._app.workers):
+            raise AgentError("Files are being restored. Try again in a moment.")
         if self._app.session.jobs.bound:
             raise AgentError(
                 "A command of this session runs in the background. End it first (/jobs), or wait for its end."
