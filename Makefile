@@ -15,10 +15,10 @@ FUZZ ?= 10
 
 .PHONY: demo check lint types contracts test fuzz screenshots bench dist install uninstall clean
 
-# a ~ that make was given is not the shell's to replace
+# a ~ that make was given is not the shell's to replace; a ' is none of the quotes that stand around it below
 PREFIX ?= $(HOME)/.local
 DESTDIR ?=
-INTO = $(DESTDIR)$(patsubst ~/%,$(HOME)/%,$(PREFIX))
+INTO = $(subst ','\'',$(DESTDIR)$(patsubst ~/%,$(HOME)/%,$(PREFIX)))
 BASH_COMPLETION = share/bash-completion/completions/tui-agent
 ZSH_COMPLETION = share/zsh/site-functions/_tui-agent
 FISH_COMPLETION = share/fish/vendor_completions.d/tui-agent.fish

@@ -148,7 +148,7 @@ def test_the_screen_opens_with_its_styles(app: Path, tmp_path: Path) -> None:
 
 
 def test_make_install_and_uninstall(tmp_path: Path) -> None:
-    prefix = tmp_path / "pre fix"
+    prefix = tmp_path / "it's pre fix"
     make = ["make", "-C", str(ROOT), f"PREFIX={prefix}", f"VENV={sys.prefix}", "-o", f"{sys.prefix}/.ready"]
     subprocess.run([*make, "install"], check=True, capture_output=True, timeout=100)
     files = sorted(str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file())

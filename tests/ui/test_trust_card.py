@@ -66,6 +66,15 @@ async def started(app: AgentApp) -> None:
     await until(lambda: app.main.conversation is not None and app.session.profile is not None)
 
 
+async def test_what_goes_to_the_message_is_told_on_the_card_that_covers_it(tmp_path: Path) -> None:
+    async with Person(tmp_path).app((80, 24)) as (app, pilot):
+        await card(app, pilot)
+        assert "stands in your message" not in text_of(app)
+        await pilot.press("x")
+        await until(lambda: "What was typed too early stands in your message" in text_of(app))
+        assert app.main.composer.text == "x"
+
+
 def holding_the_key(base: Path) -> list[Path]:
     return [p for p in base.rglob("*") if p.is_file() and CANARY.encode() in p.read_bytes()]
 

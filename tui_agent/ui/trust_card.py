@@ -33,6 +33,7 @@ _TRUSTED = (
     "Trusted: its config counts, its instructions are sent to the model, your check runs after edits, and test commands "
     "you allowed run without a question."
 )
+_EARLY = "What was typed too early stands in your message, below this card."
 _RESTRICTED = "Restricted: reading and editing work, every program is asked."
 
 _STEPS = {"up": -1, "k": -1, "down": 1, "j": 1}
@@ -82,6 +83,8 @@ class TrustCard(LateModal[TrustAnswer]):
         self._subject, self._accepted = subject, accepted
         self._marked = {want.name for want in subject.wants}
         self._at = 0
+        self._early = False
+        """Whether a key went to the message, which this card covers."""
 
     def compose(self) -> ComposeResult:
         """The card."""
@@ -116,6 +119,8 @@ class TrustCard(LateModal[TrustAnswer]):
             keys = list(self._keys(width))
             if not self.armed:
                 keys = [Text("wait…", "dim"), *[Text()] * (len(keys) - 1)]
+            if self._early:
+                keys += map(Text, textwrap.wrap(_EARLY, width))
             self.query_one("#trust-text", Static).update(Text("\n").join(self._lines(width)))
             self.query_one("#trust-keys", Static).update(Text("\n").join(keys))
             self.query_one("#trust-scroll").styles.max_height = max(1, self.app.size.height - len(keys) - 2)
@@ -192,6 +197,10 @@ class TrustCard(LateModal[TrustAnswer]):
     def interrupt(self) -> None:
         """Leave without an answer."""
         self._end(TrustAnswer("quit"))
+
+    async def _draft(self, event: events.Key) -> None:
+        await super()._draft(event)
+        self._early = self._early or event.is_printable
 
     async def answer(self, key: str) -> None:
         """One of the letters; one that is not offered here means nothing."""
