@@ -794,7 +794,9 @@ async def test_an_address_that_is_none_stays_to_be_mended(tmp_path: Path, typed:
         assert field.value == typed
         assert field.selection.is_empty
         assert field.cursor_position == len(typed), "the next key goes on where the person was"
-        assert "no http:// or https:// address" in text_of(app)
+        assert ("Leave the name and the password out" if "@" in typed else "no http:// or https:// address") in text_of(
+            app
+        )
         assert not file.exists()
 
 
@@ -811,6 +813,35 @@ async def test_an_address_needs_no_scheme(tmp_path: Path) -> None:
                 "endpoint": f"{fake.url}/v1",
                 "model": "only",
             }
+
+
+async def test_what_a_first_start_in_another_terminal_wrote_meanwhile_stays(tmp_path: Path) -> None:
+    with serving(Fake({"/v1/models": (200, {"data": [{"id": "only"}]})})) as fake:
+        async with first_run(tmp_path, nothing) as (app, pilot, file):
+            await pilot.press("6")
+            await pilot.press(*fake.url.removeprefix("http://"), "/", "v", "1", "enter")
+            await until(lambda: "Which model of local?" in text_of(app))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text('[profiles.local]\nendpoint = "http://127.0.0.1:9/v1"\nmodel = "mine"\n')
+            await pilot.press("enter")
+            await running(app)
+            assert app.session.profile is not None
+            assert app.session.profile.name == "local-2"
+            assert profile_written(file, "local-2")["model"] == "only"
+            assert app.loaded.settings.profiles["local"].model == "mine"
+
+
+async def test_so_does_it_where_a_server_was_found(tmp_path: Path, only: Any) -> None:
+    with serving(ollama()) as fake:
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around) as (app, pilot, file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text('[profiles.ollama]\ntype = "ollama"\nmodel = "mine"\n')
+            await pilot.press("enter")
+            await until(lambda: "ollama-2" in app.loaded.settings.profiles)
+            assert app.loaded.settings.profiles["ollama"].model == "mine"
+            assert profile_written(file, "ollama-2") == LOCAL
+            assert app.session.profile == app.loaded.settings.active()
 
 
 async def test_what_stands_below_the_list_is_whole_in_a_small_terminal(tmp_path: Path) -> None:

@@ -143,10 +143,12 @@ class Beginning:
     def _agreed(self, found: Found, today: Profile) -> None:
         self._leave()
         chosen = written(self._app.begin.user_file, today.name, found.ready_table(today.model or ""))
-        if chosen.unwritten is None:
-            self._app.load()
-        else:
+        if chosen.unwritten is not None:
             self._app.talk.note(chosen.word)
+            return
+        self._app.load()
+        if chosen.name != today.name:
+            self._app.switching.answer_with(self._app.loaded.settings.profiles[chosen.name])
 
     async def _try(self, today: Profile) -> None:
         app, who = self._app, f"{today.name}/{today.model}"

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 from rich.text import Text
 from textual.widgets.option_list import Option
 
-from tui_agent.config import presets, save_profile
+from tui_agent.config import presets, read_layer, save_profile
 from tui_agent.core.address import is_server, root_of
-from tui_agent.core.display import label
+from tui_agent.core.display import label, plain
 from tui_agent.core.profile import ModelInfo
 from tui_agent.core.types import ConfigError
 from tui_agent.ui.found import Found
@@ -33,7 +33,11 @@ KEY_ASKED = (
     "{first.pull} asks the server for its models, and for one token, with this key.\n"
     "The key is read from the variable each time. It is never written to disk."
 )
-NO_ADDRESS = "This is no http:// or https:// address without a password: {}"
+NO_ADDRESS = "This is no http:// or https:// address: {}"
+WITH_A_PERSON = (
+    "Leave the name and the password out of the address: it would be shown and kept. "
+    "A key comes from a variable, whatever else in a header (config.example.toml)."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +203,13 @@ def suggested(preset: str, models: Sequence[ModelInfo]) -> str | None:
 
 
 def written(file: Path, name: str, table: Mapping[str, Any], word: str = "") -> Chosen:
-    """Write a profile that was chosen; where that cannot be, it counts for this session."""
+    """Write a profile that was chosen; where that cannot be, it counts for this session.
+
+    One of that name that is another stays, and this one gets a number: the person may have begun in two terminals.
+    """
+    there = read_layer(file)[0].get("profiles", {})
+    numbered = (name, *(f"{name}-{number}" for number in range(2, len(there) + 3)))
+    name = next(free for free in numbered if there.get(free, table) == table)
     try:
         save_profile(file, name, table)
     except ConfigError as error:
@@ -217,11 +227,13 @@ def options(choices: Sequence[Row], width: int) -> list[Option]:
 
 
 def address_of(typed: str) -> str:
-    """The address that a person meant; raises `ValueError` with it where none is, or one with a password.
+    """The address that a person meant; raises `ValueError`, which says why, where none is or one with a password.
 
     A server alone, as it prints it itself, is the one whose API is at `/v1`; with a slash at its end it is just that.
     """
     address = (typed if "://" in typed else f"http://{typed}").rstrip("/")
-    if not is_server(address) or "@" in root_of(address):
-        raise ValueError(address)
+    if "@" in address.partition("://")[2].split("/")[0]:
+        raise ValueError(WITH_A_PERSON)
+    if not is_server(address):
+        raise ValueError(NO_ADDRESS.format(plain(address)))
     return f"{address}/v1" if address == root_of(address) and not typed.endswith("/") else address

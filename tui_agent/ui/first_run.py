@@ -27,7 +27,6 @@ from tui_agent.paths import tilde
 from tui_agent.ui.choices import (
     DEMO,
     KEY_ASKED,
-    NO_ADDRESS,
     REMOTE,
     SERVER,
     WHERE,
@@ -352,7 +351,7 @@ class FirstRun(Steps[Chosen | None]):
             try:
                 self._table["endpoint"] = address_of(value)
             except ValueError as error:
-                self.show_address(value, NO_ADDRESS.format(plain(str(error))))
+                self.show_address(value, str(error))
                 return
             self.look_up(offer=False)
 
