@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.config import write_private
-from tui_agent.core.disk import is_link
+from tui_agent.core.disk import is_link, ordinary
 from tui_agent.core.types import AgentError
 
 
@@ -54,7 +54,7 @@ class AnswerFile:
         if is_link(self.file):
             return {}, f"{self.file} is a link; nothing is trusted"
         try:
-            kept = tomllib.loads(self.file.read_text(encoding="utf-8"))
+            kept = tomllib.loads(ordinary(self.file).decode())
         except FileNotFoundError:
             return {}, None
         except (OSError, ValueError) as error:

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from tui_agent.config import write_private
 from tui_agent.core import events as ev
+from tui_agent.core.disk import ordinary
 from tui_agent.core.patterns import AlwaysRule, always_rules, path_of, pattern_fault
 from tui_agent.core.policy import AUTO_RULE, DEFAULT, ROWS, Policy
 from tui_agent.core.shell import split
@@ -92,7 +93,7 @@ class RuleStore:
 
     def _load(self) -> dict[str, Any]:
         try:
-            folders = tomllib.loads(self.file.read_text(encoding="utf-8")).get("folders")
+            folders = tomllib.loads(ordinary(self.file).decode()).get("folders")
         except (OSError, ValueError):
             return {}
         return {k: v for k, v in folders.items() if isinstance(v, dict)} if isinstance(folders, dict) else {}

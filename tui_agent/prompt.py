@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.core.disk import there
+from tui_agent.core.disk import ordinary, there
 from tui_agent.core.types import ConfigError, ToolSpec
 from tui_agent.protocols.prompts import Role, json_prompt, template, verbs_prompt
 
@@ -83,7 +83,7 @@ class Prompts:
         """
         if self.own is not None and there(file := self.own / f"{name}.txt"):
             try:
-                return file.read_text(encoding="utf-8")
+                return ordinary(file).decode().replace("\r\n", "\n")
             except (OSError, UnicodeDecodeError) as error:
                 raise ConfigError(f"the prompt {file} cannot be used: {error}") from error
         return template(name)

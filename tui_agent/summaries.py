@@ -16,7 +16,7 @@ from typing import Any
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.disk import replaced
+from tui_agent.core.disk import ordinary, replaced
 from tui_agent.core.lock import holder
 from tui_agent.core.log import load
 from tui_agent.core.meter import meter
@@ -188,7 +188,7 @@ def _marks(sessions: Path) -> Iterator[tuple[str, str]]:
 def _read(index: Path) -> dict[str, tuple[str, Summary]]:
     """The index, empty when it is missing, of another version or damaged."""
     try:
-        record = json.loads(index.read_bytes())
+        record = json.loads(ordinary(index))
         if record["v"] != INDEX_VERSION:
             return {}
         return {(one := _summary(row)).id: (str(mark), one) for mark, row in record["sessions"]}
@@ -263,7 +263,7 @@ def texts(folder: Path) -> Iterator[str]:
 def contains(folder: Path, query: str) -> bool:
     """Whether all words of a query, in any case and order, stand in what was said or done. Blocks on the disk."""
     try:
-        data = (folder / LOG).read_bytes().lower()
+        data = ordinary(folder / LOG).lower()
     except OSError:
         return False
     words = query.casefold().split()

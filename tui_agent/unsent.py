@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tui_agent.core import events as ev
 from tui_agent.core.codec import from_json
-from tui_agent.core.disk import replaced
+from tui_agent.core.disk import ordinary, replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def read(file: Path, events: Sequence[ev.Durable | ev.Unknown]) -> Unsent:
         ValueError: the file is damaged, or cannot be read.
     """
     try:
-        record = json.loads(file.read_text(encoding="utf-8"))
+        record = json.loads(ordinary(file).decode())
     except FileNotFoundError:
         return Unsent()
     except (OSError, RecursionError) as error:

@@ -15,7 +15,13 @@ import pytest
 from tests.cli.conftest import Result, Shell
 from tests.cli.server import Text, call, serving
 from tests.waiting import PATIENCE
+from tui_agent import unsent
+from tui_agent.core.log import load
+from tui_agent.summaries import contains
+from tui_agent.ui.history import History
+from tui_agent.ui.looks import remembered
 from tui_agent.ui.themes import own
+from tui_agent.workspace.receipts import Blobs
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
 
@@ -63,6 +69,41 @@ def test_a_task_goes_on_without_what_was_kept(shell: Shell) -> None:
     assert (done.code, done.out) == (0, "ok\n"), done.err
     assert f"tui-agent: {shell.data}/trust.toml cannot be used (Permission denied); nothing is trusted" in done.err
     assert "tui-agent: session not saved: Permission denied" in done.err
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "says"),
+    [
+        ("data", "trust.toml", "trust.toml cannot be used (it is no ordinary file); nothing is trusted"),
+        ("data", "checks.toml", "checks.toml cannot be used (it is no ordinary file); nothing is trusted"),
+        ("data", "rules.toml", ""),
+        ("config", "prompts/coding.txt", "it is no ordinary file"),
+    ],
+)
+def test_a_pipe_in_the_place_of_a_file_of_the_person_is_waited_for_by_nobody(
+    shell: Shell, folder: str, name: str, says: str
+) -> None:
+    with serving(Text("ok")) as server:
+        shell.use(server.url)
+        file = (shell.data if folder == "data" else shell.config_file.parent) / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(file)
+        done = run(shell, "-p", "hi")
+    assert done.code == (0 if folder == "data" else 5), done.err
+    assert says in done.err
+
+
+def test_what_is_kept_is_read_only_where_it_is_a_file(tmp_path: Path) -> None:
+    for name in ("a" * 64, "log.jsonl", "unsent.json", "side", "history"):
+        os.mkfifo(tmp_path / name)
+    assert Blobs(tmp_path).get("a" * 64) is None
+    assert not contains(tmp_path, "word")
+    assert History(tmp_path / "history").entries == []
+    assert remembered(tmp_path / "side").sides == "auto"
+    with pytest.raises(ValueError, match="cannot be read"):
+        unsent.read(tmp_path / "unsent.json", ())
+    with pytest.raises(OSError, match="no ordinary file"):
+        load(tmp_path / "log.jsonl")
 
 
 def test_a_task_in_a_folder_that_cannot_be_entered(shell: Shell) -> None:

@@ -36,8 +36,8 @@ def from_home(name: str) -> Path:
     return Path(os.path.expanduser(name))  # noqa: PTH111
 
 
-def ordinary(file: str | Path, limit: int, *, links: bool = True) -> bytes:
-    """The first `limit` bytes of an ordinary file; `links`: a link to one counts as well.
+def ordinary(file: str | Path, limit: int = -1, *, links: bool = True) -> bytes:
+    """The first `limit` bytes of an ordinary file, -1 for all; `links`: a link to one counts as well.
 
     Raises:
         OSError: there is none, it is something else, or it cannot be read.

@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeGuard
 
 from tui_agent.core import events as ev
 from tui_agent.core.codec import from_json, to_json
-from tui_agent.core.disk import private_folder, there
+from tui_agent.core.disk import ordinary, private_folder, there
 from tui_agent.core.secrets import Secrets, in_texts, typed_keys
 from tui_agent.core.types import OWN_COMMAND
 
@@ -137,7 +137,7 @@ def load(path: Path) -> Loaded:
     events: list[ev.Durable | ev.Unknown] = []
     problems: list[str] = []
     good, read_only = 0, False
-    data = path.read_bytes()
+    data = ordinary(path)
     for number, line in enumerate(_lines(data), 1):
         whole = line.endswith(b"\n")
         record = _record(line)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from tui_agent.core.disk import is_file
 from tui_agent.paths import append_private
 from tui_agent.ui.chips import Draft
 
@@ -104,6 +105,8 @@ class History:
 
 def _read(file: Path) -> list[Draft]:
     """The entries of a file, each once, where it was used last; a file that has grown too long is cut."""
+    if not is_file(file):  # a pipe would never end
+        return []
     try:
         size = file.stat().st_size
         with file.open("rb") as source:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from tui_agent.core.disk import replaced
+from tui_agent.core.disk import ordinary, replaced
 
 Sides: TypeAlias = Literal["auto", "unified", "beside"]
 
@@ -53,7 +53,7 @@ def remembered(file: Path) -> Looks:
             replaced(file, sides)
 
     try:
-        text = file.read_text(encoding="utf-8").strip()
+        text = ordinary(file).decode().strip()
     except (OSError, UnicodeDecodeError):
         text = ""
     return Looks(next((sides for sides in _ORDER if sides == text), "auto"), keep=keep)

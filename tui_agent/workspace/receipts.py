@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from tui_agent.core.disk import is_folder, private_folder
+from tui_agent.core.disk import is_folder, ordinary, private_folder
 from tui_agent.core.receipt import LINK, FileChange, Receipt
 from tui_agent.workspace.faults import Reach, nothing
 from tui_agent.workspace.files import Identity, identity, sha256
@@ -62,7 +62,7 @@ class Blobs:
         if self.folder is None:
             return self._memory.get(name)
         try:
-            data = (self.folder / name).read_bytes()
+            data = ordinary(self.folder / name)
         except OSError:
             return None
         return data if sha256(data).startswith(name) else None
