@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -94,6 +95,17 @@ async def test_letters_that_come_together_are_text_not_an_answer(keys):
         await d.later(0.1)
         assert d.open
         assert d.fed == pressed
+
+
+@pytest.mark.parametrize("reason", ["", "o"])
+async def test_an_answer_whose_moment_is_over_counts_before_the_next_key_although_nobody_woke_up(reason, monkeypatch):
+    async with dialog(edit()) as d:
+        monkeypatch.setattr(d.screen, "set_timer", lambda *_: SimpleNamespace(stop=lambda: None))
+        await d.pilot.press("n")
+        d.clock.now += 0.05
+        await d.pilot.press(*reason, "enter")
+        assert await d.answer() == (Decision("1", "no", reason),)
+        assert d.fed == []
 
 
 async def test_a_key_after_the_last_answer_is_text():

@@ -270,7 +270,9 @@ async def test_a_first_start_says_what_may_be_asked_and_that_nothing_is_written_
             await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
             assert promised not in text_of(app), "it is said once"
             fake.answers["/api/chat"] = (200, CHAT)
-            await pilot.press("n", "enter")
+            await pilot.press("n")
+            await until(lambda: app.screen.field is not None)  # faster, it would be text
+            await pilot.press("enter")
             await until(lambda: "here I am" in text_of(app))
             assert not any("For example" in repr(event) for event in app.session.events)
 

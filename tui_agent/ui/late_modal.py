@@ -133,10 +133,16 @@ class LateModal(Modal[Result], Generic[Result]):
 
     async def tick(self) -> None:
         """Something may be due: a held answer counts, or the dialog listens from now on."""
-        if self.arming.due(self.now) is not None and self._held is not None:
-            held, self._held = self._held, None
-            await self.answer(self.meant(held.key))
+        await self._give()
         self._changed()
+
+    async def _give(self) -> bool:
+        """Let a held answer count whose moment is over; whether there was one."""
+        if self.arming.due(self.now) is None or self._held is None:
+            return False
+        held, self._held = self._held, None
+        await self.answer(self.meant(held.key))
+        return True
 
     # -------------------------------------------------------------- keys
 
@@ -157,6 +163,8 @@ class LateModal(Modal[Result], Generic[Result]):
                 self._changed()
             else:  # on its way before the field had the focus: the field lets none out that it knows
                 await self.field.take(event)
+        elif await self._give():  # a busy app hears of this key before it wakes up for the held one
+            await self.on_key(event)
         else:
             event.stop()
             event.prevent_default()
