@@ -190,7 +190,7 @@ def test_names_come_from_every_file_that_git_reads(tmp_path: Path) -> None:
 FILTERS = "".join(f'[filter "f{n}"]\n clean = x\n' for n in range(300))
 
 
-@pytest.mark.parametrize("much", ["files", "bytes", "names"])
+@pytest.mark.parametrize("much", ["files", "bytes", "together", "names"])
 def test_with_more_configuration_than_is_looked_through_git_runs_nothing(much: str, tmp_path: Path) -> None:
     root = hostile_git(tmp_path / "repo", tmp_path)
     config = root / ".git" / "config"
@@ -199,10 +199,13 @@ def test_with_more_configuration_than_is_looked_through_git_runs_nothing(much: s
         {
             "files": "".join(f"[include]\n path = more{n}\n" for n in range(300)),
             "bytes": "# x\n" * 300_000,
+            "together": "".join(f"[include]\n path = big{n}\n" for n in range(20)),
             "names": FILTERS,
         }[much],
     )
     config.write_text(before + evil)
+    for n in range(20):
+        (root / f".git/big{n}").write_text("# x\n" * 20_000)
     for words in (("git", "status"), ("git", "diff"), ("sh", "-c", "git add a.txt; git commit -m x")):
         result = asyncio.run(run(git.argv(words, viewed=False), cwd=root, timeout=PATIENCE))
         assert "ot a git repository" in result.output
@@ -497,6 +500,13 @@ def test_a_configuration_is_read_as_git_reads_it(tmp_path_factory: pytest.TempPa
         want = {blanks(entry).partition("\n")[::2] for entry in said.stdout.decode().split("\0")}
         want = {pair for pair in want if "." in pair[0]}  # before the first header there is no setting
         assert want <= {(git_config.full(*each[:3]), blanks(each[3])) for each in git_config.settings(text) if each[2]}
+
+
+@pytest.mark.parametrize("line", ["k=\\\n", 'k=""\\\n', "k = # x\n", "[\n", '[a "x', "k \n"])
+def test_a_configuration_that_is_made_to_take_long_is_read_at_once(line: str) -> None:
+    """With each line looked through to the end, these would take hours."""
+    text = "[a]\n" + line * 200_000
+    assert len(list(git_config.settings(text + '"'))) <= len(list(git_config.settings(text))) < 200_003
 
 
 def blanks(text: str) -> str:

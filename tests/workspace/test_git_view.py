@@ -6,9 +6,13 @@ import asyncio
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.waiting import PATIENCE
 from tui_agent.workspace import git, git_view
 from tui_agent.workspace.runner import child_environment, run
@@ -272,3 +276,62 @@ def test_other_words_get_the_repository_itself(words: str) -> None:
     assert not git.is_viewed((*git.VIEW, *given))
     assert not git.is_viewed((*git.VIEW, given[0], "--ignore-submodules=dirty", *given[1:], "--submodule=log"))
     assert not git.is_viewed(git.argv(("git", "status"), viewed=False))
+
+
+HEADS = st.sampled_from(["core", "branch", "remote", "advice", "status", "diff", "filter", "CORE", "push"])
+NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\0"), min_size=1, max_size=8)
+KEYS = st.sampled_from(
+    [
+        "merge",
+        "remote",
+        "fetch",
+        "autocrlf",
+        "eol",
+        "fsmonitor",
+        "clean",
+        "short",
+        "default",
+        "statusHints",
+        "renames",
+        "command",
+    ]
+)
+VALUES = st.one_of(st.sampled_from(["true", "input", "lf", "+refs/*:refs/*", "refs/heads/a\\"]), NAMES)
+
+
+@examples(150)
+@given(st.lists(st.tuples(HEADS, st.none() | NAMES, KEYS, VALUES), max_size=6))
+def test_only_harmless_settings_are_written_and_as_they_were(
+    tmp_path_factory: pytest.TempPathFactory, some: Any
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "written"
+    for each in ("refs", "objects"):
+        (folder / ".git" / each).mkdir(parents=True, exist_ok=True)
+    (folder / ".git/HEAD").write_text("ref: refs/heads/x\n")
+
+    def quoted(text: str) -> str:
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+    lines = [
+        f"[{head}{'' if name is None else ' ' + quoted(name)}]\n{key} = {quoted(value)}\n"
+        for head, name, key, value in some
+    ]
+    (folder / ".git/config").write_bytes("".join(lines).encode())
+    if git_view.unfit(folder):
+        return
+    with git_view.shown(folder, {}) as (variables, _):
+        listed = subprocess.run(
+            ["git", "config", "-f", f"{variables['GIT_DIR']}/config", "-lz"], check=True, capture_output=True
+        )
+    ours = [entry.partition("\n")[::2] for entry in listed.stdout.decode().split("\0") if entry]
+    kept = [
+        (name, value)
+        for name, value in ours
+        if name not in {"core.repositoryformatversion", "core.bare", "protocol.allow"}
+    ]
+    assert not {"fsmonitor", "clean", "command"} & {
+        name.rpartition(".")[2] for name, _ in ours if name[:7] != "advice."
+    }
+    plain = subprocess.run(["git", "config", "-f", f"{folder}/.git/config", "-lz"], check=True, capture_output=True)
+    theirs = [entry.partition("\n")[::2] for entry in plain.stdout.decode().split("\0") if entry]
+    assert [each for each in theirs if each in kept] == kept

@@ -317,7 +317,7 @@ def texts(places: Iterable[tuple[Path, list[Path]]], *, everywhere: bool = False
         TooMuchError: there are more, or one is longer, than is looked through.
     """
     todo = list(places)
-    seen: set[Path] = set()
+    seen: dict[Path, int] = {}
     while todo:
         place, own = todo.pop(0)
         bases = {place, *(up for up in _up(place) if os.path.lexists(up / ".git")), *(mark.parent for mark in own)}
@@ -352,16 +352,16 @@ def _hash_sizes(own: list[Path]) -> set[int]:
     return {32 if each else 20 for each in sha256} or {20}
 
 
-def _configuration(own: list[Path], seen: set[Path]) -> Iterator[str]:
-    """The configuration files of one repository that were not `seen` before, with those that they include."""
+def _configuration(own: list[Path], seen: dict[Path, int]) -> Iterator[str]:
+    """The configuration files of one repository that were not `seen` before (with their length), with those that they include."""
     todo = [mark / name for mark in own for name in ("config", "config.worktree")]
     while todo:
         file = todo.pop(0)
         if file in seen:
             continue
-        seen.add(file)
         text = _read(file)
-        if len(seen) > _MAX_FILES or len(text or "") >= MAX_BYTES:
+        seen[file] = len(text or "")
+        if len(seen) > _MAX_FILES or sum(seen.values()) >= MAX_BYTES:
             raise TooMuchError
         if text is None:
             continue

@@ -7,15 +7,17 @@ from collections.abc import Iterator
 
 _TOKEN = re.compile(
     r"""
-    \s* (?:
-      [#;][^\n]*
-    | \[\s* (?P<section>[^\]"\s]*) (?: \s+"(?P<quoted>(?:[^"\\\n]|\\.)*)" )? \s*\]
-    | (?P<key>[A-Za-z][\w-]*) [^\S\n]*
-      (?: = (?P<value>(?:[^"\\\n\#;]|\\(?:[\s\S]|\Z)|"(?:[^"\\\n]|\\[\s\S])*")*) (?:[#;][^\n]*)? )? (?=\n|\Z)
-    | [^\n]*  # git refuses a file with such a line
+    \s*+ (?:
+      [#;][^\n]*+
+    | \[\s*+ (?P<section>[^\]"\s]*+) (?: \s++"(?P<quoted>(?:[^"\\\n]|\\.)*+)" )? \s*+\]
+    | (?P<key>[A-Za-z][\w-]*+) [^\S\n]*+
+      (?: = (?P<value>(?:[^"\\\n\#;]|\\(?:[\s\S]|\Z)|"(?:[^"\\\n]|\\[\s\S])*+")*+) (?:[#;][^\n]*+)? )? (?=\n|\Z)
+    | (?P<open>[A-Za-z][\w-]*+[^\S\n]*+=)  # a value whose quotes do not end
+    | [^\n]*+  # git refuses a file with such a line
     )""",
     re.VERBOSE,
 )
+"""Nothing is tried twice: a file may be made to make that long."""
 _PIECE = re.compile(r"""\\(?P<escaped>[\s\S]|\Z)|(?P<quote>")|(?P<blanks>[ \t\r]+)|(?P<plain>[^\\" \t\r]+)""")
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "\n": ""}
 GITDIR = "gitdir: "
@@ -38,6 +40,8 @@ def settings(text: str) -> Iterator[tuple[str, str | None, str, str]]:
             section, dot, rest = head.partition(".")
             name = rest if dot else None
             yield section, name, "", ""
+        elif token["open"] is not None:
+            return  # git refuses the file; whoever went on would look for an end of it in each line again
         elif token["key"] and section:
             yield section, name, token["key"].lower(), _value(token["value"] or "")
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,8 +25,9 @@ from tui_agent.workspace.git_config import GITDIR, MAX_BYTES, full, pointed, set
 
 _LINE = 8192
 """Bytes of a small file of git."""
+_MOST_INDEX = 256 << 20
 _STATE_BYTES = 1 << 20
-_STATE_FILES = 1000
+_STATE_FILES = 100
 _STATES = ("rebase-merge", "rebase-apply", "sequencer")
 """Folders that hold what is under way."""
 _FILES = (
@@ -87,7 +87,6 @@ _SHAPES: Mapping[str, re.Pattern[str]] = {
 }
 """The settings that are copied, `*` for a name of any kind, and what one must look like."""
 _MOST_FILES = 256
-_TOO_MUCH = "it has more configuration than is looked through"
 _PATHS = ("core.attributesfile", "core.excludesfile")
 _VARIABLES = {
     "GIT_ALLOW_PROTOCOL": "",
@@ -190,6 +189,8 @@ def _check_data(kept: Kept) -> None:
     for path in (*(kept.own / name for name in own), *(kept.common / name for name in common)):
         # git tells lines that it does not understand, but none of what is left out
         _check(not is_link(path) or path.name == "exclude", f"its {path.name} is a link")
+    with contextlib.suppress(OSError):
+        _check((kept.own / "index").lstat().st_size <= _MOST_INDEX, "its index is larger than is copied")
     objects = kept.common / "objects"
     for each in (objects, objects / "pack", objects / "info"):
         _check(not is_link(each), "its objects are kept in another folder")
@@ -212,26 +213,25 @@ def _settings(files: Iterable[Path], home: str = "") -> list[tuple[str, str]]:
     Raises:
         UnfitError: there is more than is looked through.
     """
-    left = iter(range(_MOST_FILES))
-    return [each for file in files for each in _in_order(file, home, left)]
+    read: list[int] = []
+    return [each for file in files for each in _in_order(file, home, read)]
 
 
-def _in_order(file: Path, home: str, left: Iterator[int]) -> Iterator[tuple[str, str]]:
-    _check(next(left, None) is not None, _TOO_MUCH)
-    for name, value in _itself(file):
+def _in_order(file: Path, home: str, read: list[int]) -> Iterator[tuple[str, str]]:
+    data = beginning(file, MAX_BYTES) or b""
+    read.append(len(data))
+    _check(len(read) <= _MOST_FILES and sum(read) < MAX_BYTES, "it has more configuration than is looked through")
+    for name, value in _pairs(data):
         yield name, value
         if name == "include.path":
-            yield from _in_order(file.parent / _from_home(value, home), home, left)
+            yield from _in_order(file.parent / _from_home(value, home), home, read)
 
 
 def _from_home(name: str, home: str) -> str:
     return f"{home}{name[1:]}" if home and name[:2] == "~/" else name
 
 
-def _itself(file: Path) -> Iterator[tuple[str, str]]:
-    """The settings of one file without those that it includes."""
-    data = beginning(file, MAX_BYTES) or b""
-    _check(len(data) < MAX_BYTES, _TOO_MUCH)
+def _pairs(data: bytes) -> Iterator[tuple[str, str]]:
     text = data.decode("utf-8", "surrogateescape")
     return ((full(section, name, key), value) for section, name, key, value in settings(text) if key)
 
@@ -242,7 +242,8 @@ def _wanted(kept: Kept, env: Mapping[str, str]) -> list[tuple[str, str]]:
     Raises:
         UnfitError: the repository is of a kind that is not shown.
     """
-    first = dict(_itself(kept.common / "config"))  # what a repository is counts only there
+    itself = beginning(kept.common / "config", MAX_BYTES) or b""
+    first = dict(_pairs(itself))  # what a repository is counts only there
     version = first.get("core.repositoryformatversion", "0")
     _check(version in {"0", "1"}, "it is kept in a form that is not read")
     formats = first.get("extensions.objectformat", "sha1").lower()
@@ -276,6 +277,8 @@ def _wanted(kept: Kept, env: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def _of_the_person(home: str, env: Mapping[str, str]) -> list[tuple[str, str]]:
     """The settings of this machine and of the person, with the files that git looks for where nothing names others."""
+    if not home:
+        return []
     folder = Path(env.get("XDG_CONFIG_HOME") or f"{home}/.config") / "git"
     usual = [("core.excludesfile", f"{folder}/ignore"), ("core.attributesfile", f"{folder}/attributes")]
     with contextlib.suppress(UnfitError):
@@ -369,13 +372,13 @@ def _fill(private: Path, kept: Kept, config: str) -> None:
             for file in islice((kept.own / name).iterdir(), _STATE_FILES):
                 if not file.name.isdigit():  # those are mails, which nobody shows
                     _copy(file, private / name / file.name)
-    _copy(kept.own / "index", private / "index", whole=True)  # with its time, by which git judges what is young
-    for file in kept.own.glob("sharedindex.*"):
+    _copy(kept.own / "index", private / "index", _MOST_INDEX)  # with its time, by which git judges what is young
+    for file in islice(kept.own.glob("sharedindex.*"), _STATE_FILES):
         (private / file.name).symlink_to(file)
 
 
-def _copy(file: Path, to: Path, *, whole: bool = False) -> None:
-    """Copy an ordinary file, no link; of one that is not there, nothing."""
+def _copy(file: Path, to: Path, most: int = _STATE_BYTES) -> None:
+    """Copy the beginning of an ordinary file, no link; of one that is not there, nothing."""
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -384,5 +387,6 @@ def _copy(file: Path, to: Path, *, whole: bool = False) -> None:
         info = os.fstat(fd)
         if stat.S_ISREG(info.st_mode):
             with to.open("xb") as copy:
-                shutil.copyfileobj(source, copy, 1 << 20) if whole else copy.write(source.read(_STATE_BYTES))
+                while most > 0 and (piece := source.read(min(most, 1 << 20))):
+                    most -= copy.write(piece)
             os.utime(to, ns=(info.st_atime_ns, info.st_mtime_ns))
