@@ -243,7 +243,7 @@ def test_each_bites_a_plain_git(trapped: Trapped, name: str) -> None:
 
 
 def test_without_the_view_the_same_commands_start_it(trapped: Trapped, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git_view, "shown", lambda _, env: contextlib.nullcontext((dict(env), ())))
+    monkeypatch.setattr(git_view, "shown", lambda _, env: contextlib.nullcontext(git_view.View(dict(env))))
     trapped.append(".git/config", EVERYTHING)
     found = trapped.unasked()
     assert "PWN-trap" in found

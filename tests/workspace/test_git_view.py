@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.waiting import PATIENCE
 from tui_agent.workspace import git, git_view
+from tui_agent.workspace.confined import Confined
 from tui_agent.workspace.runner import child_environment, run
+from tui_agent.workspace.running import Unconfined
 
 START = """
 git init -q -b main .
@@ -184,6 +186,9 @@ def test_modules_are_named_and_not_entered(made) -> None:
     )
     plain, seen = said(root, "diff", made.env)
     assert seen == plain.replace("-dirty\n", "\n")
+    for commands in (Confined(root, lambda: child_environment(made.env)), Unconfined(run)):
+        result = asyncio.run(commands(git.argv(("git", "status")), cwd=root, timeout=PATIENCE, emit=None))
+        assert [each for each in result.remarks if "did not look into the modules" in each]
 
 
 LEADS = {
@@ -247,9 +252,9 @@ def test_the_view_is_private_outside_of_the_folder_and_gone_afterwards(made, mon
     root = made("echo x >> a")
     before = sorted(root.rglob("*"))
     monkeypatch.setattr("tempfile.tempdir", str(root))
-    with git_view.shown(root, made.env) as (variables, folders):
-        private = Path(variables["GIT_DIR"])
-        assert private in folders
+    with git_view.shown(root, made.env) as view:
+        private = Path(view.variables["GIT_DIR"])
+        assert private in view.readable
         assert not private.is_relative_to(root)
         assert private.stat().st_mode & 0o077 == 0
         assert sorted(root.rglob("*")) == before
@@ -319,9 +324,9 @@ def test_only_harmless_settings_are_written_and_as_they_were(
     (folder / ".git/config").write_bytes("".join(lines).encode())
     if git_view.unfit(folder):
         return
-    with git_view.shown(folder, {}) as (variables, _):
+    with git_view.shown(folder, {}) as view:
         listed = subprocess.run(
-            ["git", "config", "-f", f"{variables['GIT_DIR']}/config", "-lz"], check=True, capture_output=True
+            ["git", "config", "-f", f"{view.variables['GIT_DIR']}/config", "-lz"], check=True, capture_output=True
         )
     ours = [entry.partition("\n")[::2] for entry in listed.stdout.decode().split("\0") if entry]
     kept = [

@@ -143,7 +143,7 @@ class Confined:
             self._refused.add(argv)
         limits = "writing only in the workspace" + ("" if network else ", without network")
         remark = f"it ran in a sandbox, {limits}; that may be why it failed"
-        return replace(result, remarks=(remark,))
+        return replace(result, remarks=(*result.remarks, remark))
 
     async def plain(
         self, argv: tuple[str, ...], *, cwd: Path, timeout: SupportsFloat, emit: Emit | None = None
@@ -162,7 +162,8 @@ class Confined:
         network: bool,
     ) -> CommandResult:
         refused = CommandResult(None, "", 0.0, sandbox=box.kind)
-        with prepared(argv, cwd, self._environment()) as (env, shown):
+        with prepared(argv, cwd, self._environment()) as view:
+            env = view.variables
             if why := missing(argv[0], cwd, env):
                 return replace(refused, error=why)
             try:
@@ -175,7 +176,7 @@ class Confined:
                         argv,
                         workspace=self.root,
                         writable=[*folder, *caches(argv, env)],
-                        needed=[*shown, *needed(argv, env, self.root)],
+                        needed=[*view.readable, *needed(argv, env, self.root)],
                         hidden=self._hidden,
                         network=network,
                     )
@@ -184,7 +185,8 @@ class Confined:
                 # in a thread: a command may leave much there; however this ends, it must happen
                 await to_the_end(lambda: self._put_back(box))
         warnings, self._warnings = tuple(self._warnings), []
-        return replace(_not_started(box, argv, result), sandbox=box.kind, warnings=warnings)
+        result = _not_started(box, argv, result)
+        return replace(result, sandbox=box.kind, remarks=view.remarks, warnings=warnings)
 
     async def _hold(self, box: Sandbox) -> None:
         """Begin to look after what is protected; whoever comes back from here calls `_put_back` in the end."""

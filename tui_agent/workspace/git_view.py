@@ -97,12 +97,22 @@ _VARIABLES = {
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
 }
+_NOT_ENTERED = "git did not look into the modules of this repository: what changed in their files is not in it"
 _SYSTEM = Path("/etc/gitconfig")
 _PLACES = ("/var/tmp", "/dev/shm")  # noqa: S108 - only where the usual one is in the workspace
 
 
 class UnfitError(AgentError):
     """A repository cannot be shown without its own configuration; the text says why, as a part of a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The variables of a git, the folders that it must be able to read, and what it cannot tell, as sentences."""
+
+    variables: dict[str, str]
+    readable: tuple[Path, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +323,8 @@ def _escaped(text: str) -> str:
 
 
 @contextlib.contextmanager
-def shown(folder: Path, env: Mapping[str, str]) -> Iterator[tuple[dict[str, str], tuple[Path, ...]]]:
-    """Show the repository around a folder to one git: its variables, and the folders that it must be able to read.
+def shown(folder: Path, env: Mapping[str, str]) -> Iterator[View]:
+    """Show the repository around a folder to one git.
 
     `env` are the other variables of the command; of these what is meant for git does not count.
 
@@ -337,7 +347,8 @@ def shown(folder: Path, env: Mapping[str, str]) -> Iterator[tuple[dict[str, str]
             "HOME": str(private),  # a git of before 2.32 knows no other way to read nothing there
             "XDG_CONFIG_HOME": str(private),
         }
-        yield {**others, **_VARIABLES, **own}, (private, kept.common, kept.top)
+        remarks = (_NOT_ENTERED,) if is_file(kept.top / ".gitmodules") else ()
+        yield View({**others, **_VARIABLES, **own}, (private, kept.common, kept.top), remarks)
 
 
 def _around(folder: Path) -> Kept:

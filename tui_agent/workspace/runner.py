@@ -23,7 +23,7 @@ import secrets as random_source
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, SupportsFloat
 
@@ -64,7 +64,7 @@ class CommandResult:
     `output` is standard output and error as they came; of more than `max_output` bytes the head and the tail, with
     a line between them that counts what was left out. `duration` is in seconds. `error` is one sentence that says
     why it could not be started. `killed` holds the pids of processes it left that had to be ended. `sandbox` is the
-    kind that it ran in ("none": in none, "": nobody asked for one), `remarks` are sentences on what that did,
+    kind that it ran in ("none": in none, "": nobody asked for one), `remarks` are sentences on what that did and on what the command could not tell,
     `warnings` those that the person must see, too.
     """
 
@@ -129,10 +129,8 @@ def for_program(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> dict[
 
 
 @contextlib.contextmanager
-def prepared(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str]
-) -> Iterator[tuple[dict[str, str], tuple[Path, ...]]]:
-    """The same while the command runs, and the folders besides its own that it must be able to read.
+def prepared(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Iterator[git_view.View]:
+    """The same while the command runs.
 
     A git that nobody was asked about is shown a view, whatever `env` says.
 
@@ -140,10 +138,10 @@ def prepared(
         UnfitError: there is none to be shown.
     """
     if not git.is_viewed(argv):
-        yield for_program(argv, cwd, env), ()
+        yield git_view.View(for_program(argv, cwd, env))
         return
-    with git_view.shown(cwd, env) as (variables, folders):
-        yield {**variables, "PATH": clean_path(env.get("PATH"), cwd)}, folders
+    with git_view.shown(cwd, env) as view:
+        yield replace(view, variables={**view.variables, "PATH": clean_path(env.get("PATH"), cwd)})
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -290,8 +288,10 @@ async def run(
     A cancellation is passed on when everything is gone, at the latest after 2.5 s, as `Interrupted`.
     """
     try:
-        with prepared(argv, cwd, child_environment(os.environ) if env is None else env) as (own, _):
-            return await run_prepared(argv, cwd=cwd, timeout=timeout, emit=emit, env=own, max_output=max_output)
+        with prepared(argv, cwd, child_environment(os.environ) if env is None else env) as view:
+            own = view.variables
+            result = await run_prepared(argv, cwd=cwd, timeout=timeout, emit=emit, env=own, max_output=max_output)
+            return replace(result, remarks=view.remarks)
     except UnfitError as error:
         return not_shown(error)
 
