@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 from tui_agent.core import events as ev
 from tui_agent.core import loop
-from tui_agent.core.agent import Plain
+from tui_agent.core.agent import Plain, spent
 from tui_agent.core.standing import apart
 from tui_agent.core.types import ApprovalRequest, Decision, Image, ToolCall, Usage
 from tui_agent.intents import ENABLES, Intent, ask, by_words, read
@@ -66,6 +66,10 @@ async def _intent(session: Session, task: str, how: str) -> AsyncGenerator[ev.Ev
         reply = await ask(session.quick, task)
         by, usage = "model", reply.usage
         cost = session.price(usage)
+        silent = reply.error is not None and not reply.error.free and usage is None
+        for tried in (*reply.lost, *((None,) if silent else ())):
+            if (lost := spent(tried, session.price)) is not None:
+                yield _record(session, lost)
         if reply.error is not None:
             yield _note(session, f"{FAILED}: {reply.error.message}")
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import math
 from collections.abc import AsyncIterator
@@ -21,18 +22,22 @@ from tui_agent.core.endings import UNANSWERED, Limits, StopReason
 from tui_agent.core.log import MemoryLog, is_durable
 from tui_agent.core.lookup import Lookup
 from tui_agent.core.loop import CUT, ONLY_STEP, WARNINGS, Agent, run
+from tui_agent.core.meter import meter
 from tui_agent.core.profile import Pricing
 from tui_agent.core.receipt import FileChange
 from tui_agent.core.types import (
     Author,
     ConfigError,
     Delta,
+    Lost,
     Model,
     ProviderError,
     ReadFile,
     ReasoningDelta,
     ReplyEnd,
     Request,
+    RetryTick,
+    TextDelta,
     Usage,
     UserMessage,
 )
@@ -192,6 +197,45 @@ async def test_what_a_failed_request_took_is_told_or_unknown_and_nothing_only_wh
         happened = [event async for event in events]
     assert tuple(e for e in happened if isinstance(e, ev.Spent)) == spent
     assert fold.totals(agent.log.events).cost == (spent[0].cost if spent else 0.0)
+
+
+async def test_what_a_try_took_that_was_lost_and_made_again_is_in_the_sum_and_not_in_the_context() -> None:
+    """Also when the person stops in the wait behind it: what was paid is paid."""
+    gone = ProviderError("server", "overloaded", retryable=True)
+    waits = asyncio.Event()
+
+    async def stream(request: Request) -> AsyncIterator[Delta]:
+        yield Lost(Usage(9, 3))
+        if request.messages[-1] == UserMessage("wait"):
+            yield RetryTick(1, 5.0, gone, 6, 5.0)
+            waits.set()
+            await asyncio.Event().wait()
+        yield TextDelta("done")
+        yield ReplyEnd("stop", Usage(10, 1))
+
+    def price(usage: Usage | None) -> float | None:
+        return None if usage is None else 1.0 * (usage.input_tokens or 0)
+
+    made = Agent(Model(Author("x", "y", "z"), stream), FakeTools(), log=MemoryLog(), price=price)
+    async with aclosing(run("do it", made)) as events:
+        async for _ in events:
+            continue
+    assert [e for e in made.log.events if isinstance(e, ev.Spent)] == [ev.Spent(Usage(9, 3), 9.0)]
+    total = fold.totals(made.log.events)
+    assert (total.usage, total.cost, total.replies) == (Usage(19, 4), 19.0, 1)
+    assert meter(made.log.events).tokens == 11
+
+    async def stopped() -> None:
+        async with aclosing(run("wait", made)) as events:
+            async for _ in events:
+                continue
+
+    task = asyncio.create_task(stopped())
+    await waits.wait()
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    assert fold.totals(made.log.events).cost == 28.0
 
 
 async def test_a_failure_in_an_only_step_is_a_failure() -> None:

@@ -43,6 +43,39 @@ def test_a_message_that_repeats_what_was_streamed_is_not_read_again(delta: dict[
     assert replies(CHAT, events(chunk(content="Hel"), chunk(content="lo"), last)).text == "Hello"
 
 
+FOREIGN = {
+    "chat": events(chunk("stop", content="hi")),
+    "messages": b'event: message_start\ndata: {"type":"message_start","message":{"role":"assistant","content":[]}}\n\n',
+    "lines": b'{"model":"m","message":{"role":"assistant","content":"hi"},"done":true}\n',
+    "list": b"[]",
+}
+
+
+@pytest.mark.parametrize(
+    ("adapter", "body"),
+    [(CHAT, "messages"), (CHAT, "lines"), (CHAT, "list"), (MESSAGES, "chat"), (MESSAGES, "lines"), (OLLAMA, "chat")],
+    ids=["chat-messages", "chat-lines", "chat-list", "messages-chat", "messages-lines", "lines-chat"],
+)
+def test_a_reply_in_another_format_is_told_as_such_and_not_asked_for_again(adapter: Any, body: str) -> None:
+    """It is neither a server that failed nor a connection that was lost: no other try would be better."""
+    error = replies(adapter, FOREIGN[body]).error
+    assert error is not None
+    assert (error.kind, error.retryable) == ("protocol", False)
+    assert "check type and endpoint" in error.message
+
+
+@pytest.mark.parametrize("between", [", ", ",\n"])
+def test_a_list_of_events_is_read_like_those_events(between: str) -> None:
+    """Whoever gathers a stream for a client that wants one document writes a list."""
+    lines = [{"message": {"content": "a"}, "done": False}, {"message": {"content": "b"}, "done": True}]
+    chunks = [chunk(content="a"), chunk("stop", content="b")]
+    for adapter, values in ((OLLAMA, lines), (CHAT, chunks)):
+        body = f"[{between.join(map(json.dumps, values))}]".encode()
+        reply = replies(adapter, body)
+        assert (reply.text, reply.finish, reply.error) == ("ab", "stop", None)
+        assert replies(adapter, body + b"\n" + json.dumps(values[0]).encode() + b"\n").text[:2] == "ab"
+
+
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
 def test_a_last_frame_that_says_stop_hides_nothing(finish: str) -> None:
     assert replies(CHAT, events(chunk(finish, content="a"), STOP)).finish == finish

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import json
 import time
 from contextlib import aclosing
 from dataclasses import replace
@@ -24,8 +25,8 @@ from tests.providers.conftest import (
     text_of,
 )
 from tests.waiting import PATIENCE
-from tui_agent.core.types import ReplyEnd, RetryTick, TextDelta
-from tui_agent.providers import errors, http, openai_chat, silence, wire_of
+from tui_agent.core.types import Lost, ReplyEnd, RetryTick, TextDelta, Usage
+from tui_agent.providers import anthropic, errors, http, openai_chat, silence, wire_of
 
 # ------------------------------------------------------------------ closing
 
@@ -248,3 +249,26 @@ async def test_no_longer_an_answer_is_asked_for_than_the_window_leaves(
         for part in name.split("."):
             found = found.get(part)
         assert found == value, name
+
+
+async def test_a_try_that_is_made_again_says_what_it_took(loopback: Any) -> None:
+    """Counted, where the server had counted; unknown, where it had the request and said nothing; nothing, where it refused."""
+    begun = {"type": "message_start", "message": {"usage": {"input_tokens": 7, "output_tokens": 1}}}
+    failed = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}
+    whole = {"type": "message", "content": [{"type": "text", "text": "ok"}], "stop_reason": "end_turn"}
+
+    async def script(peer: Peer) -> None:
+        if peer.number == 0:
+            await peer.answer(503, b"")
+        elif peer.number == 1:
+            peer.reset()
+        else:
+            said = [begun, failed] if peer.number == 2 else [whole]
+            await peer.answer(body=b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in said))
+
+    server = await loopback(script)
+    used = profile(server.url, wire="anthropic", type="anthropic")
+    async with aclosing(anthropic.stream(used, REQUEST, link())) as deltas:
+        got = [delta async for delta in deltas]
+    assert [delta for delta in got if isinstance(delta, Lost)] == [Lost(None), Lost(Usage(7, None))]
+    assert len(server.peers) == 4

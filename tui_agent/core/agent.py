@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from tui_agent.core.check import Check
 from tui_agent.core.endings import BY_YOU, Limits
-from tui_agent.core.events import Durable
+from tui_agent.core.events import Durable, Spent
 from tui_agent.core.evidence import Changed, missing
 from tui_agent.core.log import Log, MemoryLog
 from tui_agent.core.room import Room
@@ -142,3 +142,9 @@ class Agent:
     between: Callable[[], Sequence[Durable]] = tuple
     stopped: Callable[[], str] = lambda: BY_YOU
     """Who or what interrupts the run, in words, asked when it is interrupted."""
+
+
+def spent(usage: Usage | None, price: Callable[[Usage | None], float | None]) -> Spent | None:
+    """What a model call took that brought no reply, None when that is nothing."""
+    cost = price(usage)
+    return Spent(usage, cost) if cost != 0 or usage is not None else None

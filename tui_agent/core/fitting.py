@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from tui_agent.core import events as ev
-from tui_agent.core.agent import Agent, Dialect
+from tui_agent.core.agent import Agent, Dialect, spent
 from tui_agent.core.endings import BROKEN_OFF, UNANSWERED
 from tui_agent.core.facts import facts
 from tui_agent.core.log import is_durable
@@ -164,7 +164,11 @@ async def compact(
             elif not is_durable(event):
                 yield event
     reply = masked(dialect.decode(builder.reply(), ()), agent.hidden)
-    yield record.note(_compaction(record, reply, focus, by, agent.price(reply.usage)))
+    for usage in reply.lost:
+        if (lost := spent(usage, agent.price)) is not None:
+            yield record.note(lost)
+    free = reply.usage is None and reply.error is not None and reply.error.free
+    yield record.note(_compaction(record, reply, focus, by, agent.price(Usage(0, 0) if free else reply.usage)))
 
 
 def _compaction(record: Record, reply: Reply, focus: str, by: ev.By, cost: float | None) -> ev.Compacted:

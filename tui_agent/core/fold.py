@@ -247,9 +247,14 @@ def add(so_far: Totals, event: AnyEvent) -> Totals:
     return Totals(
         so_far.usage.plus(event.usage or Usage()),
         (so_far.cost or 0.0) + (event.cost or 0.0) if known else None,
-        so_far.replies + (answered := not isinstance(event, ev.Spent)),
+        so_far.replies + (answered := not isinstance(event, ev.Spent) and not _refused(event)),
         so_far.uncounted + (answered and not counted),
     )
+
+
+def _refused(event: Call) -> bool:
+    """Whether it is a summary that no tokens went into: nobody answered."""
+    return isinstance(event, ev.Compacted) and bool(event.fault) and event.usage is None and event.cost == 0
 
 
 def totals(events: Iterable[AnyEvent]) -> Totals:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TypeAlias
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.agent import Agent, Dialect
+from tui_agent.core.agent import Agent, Dialect, spent
 from tui_agent.core.batch import Work
 from tui_agent.core.claims import unbacked_claims
 from tui_agent.core.context import estimate, limit_reached, tokens
@@ -123,11 +123,13 @@ class _Run:
         record = self.record
         if record.ended:
             return
+        for lost in self.lost(self.builder.lost):
+            record.note(lost)
         if text := self.builder.reply().text:
             said = AssistantMessage(text, author=self.agent.model.author)
             record.note(ev.AssistantSaid(said, cost=self.agent.price(None), complete=False))
-        elif self.asked and not self.builder.held and (spent := self.unanswered(None)) is not None:
-            record.note(spent)
+        elif self.asked and not self.builder.held and (unknown := self.unanswered(None)) is not None:
+            record.note(unknown)
         for call in tuple(record.open.values()):
             record.note(ev.ToolDone(call, "error", "interrupted by the person; not carried out", "stopped"))
         why = f" before the next try: {self.builder.failing.message}" if self.builder.failing is not None else ""
@@ -152,6 +154,8 @@ class _Run:
                     if isinstance(event, ev.Compacted):
                         about = Usage(event.before, tokens(len(event.summary)))
                         self.spend(event.usage, event.cost, None if event.fault else about)
+                    elif isinstance(event, ev.Spent):
+                        self.spend(event.usage, event.cost, None)
                     yield event
             request = next_request(self.agent, self.dialect, record.sent, tools)
             priced = self.agent.price(Usage(0, 0)) is not None
@@ -192,6 +196,9 @@ class _Run:
         self.asked = False
         raw = self.builder.reply()
         self.builder = ReplyBuilder()
+        for lost in self.lost(raw.lost):
+            self.spend(lost.usage, lost.cost, estimate(request, AssistantMessage("")))
+            yield record.note(lost)
         answer = dialect.loose(raw, tools)
         self.loose = 0 if answer is None else self.loose + 1
         read = dialect.decode(raw, tools)
@@ -208,8 +215,8 @@ class _Run:
         if text or reply.calls or not reply.error:
             record.open = {call.id: call for call in reply.calls}
             yield record.note(ev.AssistantSaid(message, reply.error is None, reply.finish, reply.usage, cost))
-        elif (spent := self.unanswered(reply.usage, free=reply.error.free)) is not None:
-            yield record.note(spent)
+        elif (took := self.unanswered(reply.usage, free=reply.error.free)) is not None:
+            yield record.note(took)
         self.dialect, why = dialect.after(raw, tools)
         if why:
             self.work.count_anew()
@@ -221,8 +228,11 @@ class _Run:
 
     def unanswered(self, usage: Usage | None, *, free: bool = False) -> ev.Spent | None:
         """What a call took that brought no reply, None when that is nothing. `free`: it took no tokens."""
-        cost = self.agent.price(Usage(0, 0) if free else usage)
-        return ev.Spent(usage, cost) if cost != 0 or usage is not None else None
+        return None if free and usage is None else spent(usage, self.agent.price)
+
+    def lost(self, tries: Iterable[Usage | None]) -> list[ev.Spent]:
+        """What the tries took that were lost before a reply came."""
+        return [took for usage in tries if (took := self.unanswered(usage)) is not None]
 
     def spend(self, usage: Usage | None, cost: float | None, about: Usage | None) -> None:
         """Count one model call against the limits of the run; `about` is what counts where the server does not tell."""

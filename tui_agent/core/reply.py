@@ -24,6 +24,7 @@ from tui_agent.core.types import (
     Finish,
     Json,
     JsonObject,
+    Lost,
     ProviderError,
     ReasoningDelta,
     RefusalDelta,
@@ -32,6 +33,7 @@ from tui_agent.core.types import (
     RetryTick,
     TextDelta,
     ToolCall,
+    Usage,
 )
 
 MAX_CALLS = 32
@@ -206,6 +208,8 @@ class ReplyBuilder:
         self._ignored: set[int] = set()
         self._argument_size = 0
         self._end: ReplyEnd | None = None
+        self.lost: list[Usage | None] = []
+        """What each try took that was lost."""
         self.held = False
         """The request is not with the server now: it waits for its next try, or for what it needs."""
         self.failing: ProviderError | None = None
@@ -223,6 +227,8 @@ class ReplyBuilder:
             self._refusal.append(delta.text)
         elif isinstance(delta, ReplyEnd):
             self._end = delta
+        elif isinstance(delta, Lost):
+            self.lost.append(delta.usage)
         elif isinstance(delta, RetryTick):
             self.held = delta.seconds > 0
             self.failing = delta.error if self.held else None
@@ -243,6 +249,7 @@ class ReplyBuilder:
             error=end.error,
             refusal="".join(self._refusal),
             extras=_extras(end.extras, call_extras),
+            lost=tuple(self.lost),
         )
 
     def _add_call(self, delta: CallDelta) -> None:

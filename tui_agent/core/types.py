@@ -222,18 +222,25 @@ class RetryTick:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """A try that brought nothing and is made once more, and what it took: None where the server did not say."""
+
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Preparing:
     """What a request waits for before it is sent to the model, in words; "" when it waits for nothing more."""
 
     what: str = ""
 
 
-Delta: TypeAlias = TextDelta | ReasoningDelta | RefusalDelta | CallDelta | RetryTick | Preparing | ReplyEnd
+Delta: TypeAlias = TextDelta | ReasoningDelta | RefusalDelta | CallDelta | RetryTick | Lost | Preparing | ReplyEnd
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """All deltas of one model call, folded."""
+    """All deltas of one model call, folded. `lost` is what each try took that was lost before it."""
 
     text: str = ""
     reasoning: str = ""
@@ -243,6 +250,7 @@ class Reply:
     error: ProviderError | None = None
     refusal: str = ""
     extras: JsonObject = field(default_factory=dict)
+    lost: tuple[Usage | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

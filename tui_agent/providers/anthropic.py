@@ -43,12 +43,12 @@ from tui_agent.providers.history import (
 from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
 from tui_agent.providers.wire import (
-    FAULTS,
     Decoder,
     Frames,
     Wire,
     WireFault,
     counted,
+    faulty,
     number,
     protocol_fault,
     string,
@@ -65,6 +65,8 @@ _Block: TypeAlias = dict[str, Any]
 
 _CACHE: _Block = {"type": "ephemeral"}
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_EVENTS = ("message", "content_block", "ping")
+"""How the names of this format's events begin."""
 _FINISH: Mapping[str, Finish] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -219,7 +221,7 @@ class MessageReader:
 
     def __init__(self, real_names: Mapping[str, str], offered: Mapping[str, ToolSpec] | None) -> None:
         self.finish: Finish | None = None
-        self.ended = False
+        self.ended = self.met = False
         self._real_names = real_names
         self._text = TextStream(offered)
         self._reasoning = Scrubber()
@@ -238,6 +240,7 @@ class MessageReader:
         if not isinstance(value, dict):
             raise protocol_fault("an event of the stream is not an object", retryable=True)
         kind = value.get("type") or event
+        self.met = self.met or (isinstance(kind, str) and kind.startswith(_EVENTS))
         self._count(value.get("usage"))
         if kind == "content_block_delta":
             delta = value.get("delta")
@@ -262,7 +265,7 @@ class MessageReader:
                 self._count({**usage, "output_tokens": None})
         elif kind == "message":
             self._whole(value, out)
-        elif kind == "error" or event == "error" or value.get("error") or (not kind and value.keys() & FAULTS):
+        elif kind == "error" or event == "error" or value.get("error") or (not kind and faulty(value)):
             raise WireFault(errors.from_payload(value))
 
     def _whole(self, message: Mapping[str, Any], out: list[Delta]) -> None:

@@ -20,6 +20,7 @@ from tui_agent.core.address import origin, shown
 from tui_agent.core.profile import ANSWER_LENGTHS, Profile
 from tui_agent.core.types import (
     Delta,
+    Lost,
     Preparing,
     ProviderError,
     ReasoningDelta,
@@ -126,6 +127,8 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
         if end.error is None or begun or not end.error.retryable or attempt >= tries:
             yield end
             return
+        if end.usage is not None or not end.error.free:
+            yield Lost(end.usage)
         async with aclosing(_countdown(attempt, tries, end.error, link)) as ticks:
             async for tick in ticks:
                 yield tick

@@ -31,13 +31,13 @@ from tui_agent.providers.history import last_user, made_here, repair, sendable_a
 from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
 from tui_agent.providers.wire import (
-    FAULTS,
     Decoder,
     Frames,
     Wire,
     WireFault,
     argument_text,
     called,
+    faulty,
     protocol_fault,
     string,
     tokens,
@@ -134,7 +134,7 @@ class LineReader:
 
     def __init__(self, real_names: Mapping[str, str], offered: Mapping[str, ToolSpec] | None) -> None:
         self.finish: Finish | None = None
-        self.ended = False
+        self.ended = self.met = False
         self._real_names = real_names
         self._text = TextStream(offered)
         self._reasoning = Scrubber()
@@ -146,8 +146,9 @@ class LineReader:
         if not isinstance(value, dict):
             raise protocol_fault("a line of the stream is not an object", retryable=True)
         message = value.get("message")
-        if value.get("error") or (not isinstance(message, dict) and value.keys() & FAULTS):
+        if value.get("error") or (not isinstance(message, dict) and faulty(value)):
             raise WireFault(errors.from_payload(value))
+        self.met = self.met or isinstance(message, dict) or "done" in value
         if isinstance(message, dict):
             self._message(message, out)
         if value.get("done") is True:

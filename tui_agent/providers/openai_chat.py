@@ -47,7 +47,6 @@ from tui_agent.providers.history import (
 from tui_agent.providers.text import Scrubber, TextStream, offered_in_text
 from tui_agent.providers.vendors import Vendor
 from tui_agent.providers.wire import (
-    FAULTS,
     Decoder,
     Frames,
     Wire,
@@ -55,6 +54,7 @@ from tui_agent.providers.wire import (
     argument_text,
     called,
     counted,
+    faulty,
     number,
     protocol_fault,
     string,
@@ -210,7 +210,7 @@ class ChatReader:
 
     def __init__(self, real_names: Mapping[str, str], offered: Mapping[str, ToolSpec] | None) -> None:
         self.finish: Finish | None = None
-        self.ended = False
+        self.ended = self.met = False
         self._real_names = real_names
         self._text = TextStream(offered)
         self._reasoning = Scrubber()
@@ -233,6 +233,7 @@ class ChatReader:
         choices = value.get("choices")
         if value.get("error") or event == "error" or value.get("object") == "error":
             raise WireFault(errors.from_payload(value))
+        self.met = self.met or isinstance(choices, list)
         self._count(value.get("usage"))
         if "x_groq" in value and isinstance(value["x_groq"], dict):
             self._count(value["x_groq"].get("usage"))
@@ -243,7 +244,7 @@ class ChatReader:
             for choice in choices:
                 if isinstance(choice, dict) and not number(choice.get("index")):
                     self._choice(choice, out)
-        elif value.keys() & FAULTS:
+        elif faulty(value):
             raise WireFault(errors.from_payload(value))
 
     def _count(self, usage: Json) -> None:

@@ -20,7 +20,7 @@ from tui_agent.providers.sse import BOM, MAX_EVENT, LineDecoder, SseDecoder, Sse
 from tui_agent.providers.vendors import Vendor
 
 DONE = "[DONE]"
-FAULTS = frozenset({"detail", "message", "errors"})
+_FAULTS = frozenset({"detail", "message", "errors"})
 """Members by which servers say what is wrong in a body that is no reply, where there is no `error`."""
 _MAX_TOKENS = 10**12
 _INDEX_DIGITS = 10
@@ -46,6 +46,8 @@ class Reader(Protocol):
     """How the reply ended, once the server said so."""
     ended: bool
     """Whether the format's own end mark was read."""
+    met: bool
+    """Whether anything of this format was read."""
 
     def read(self, event: str, value: Json, out: list[Delta]) -> None:
         """Take the next value and append what it means. Raises `WireFault` for an error of the server."""
@@ -109,7 +111,8 @@ class Frames:
             values = _values_in(text)
             if values is None:
                 raise protocol_fault("the answer is neither a stream nor whole JSON", retryable=True)
-            yield from (("", value) for value in values)
+            for value in values:  # a list of events is read like those events
+                yield from (("", one) for one in (value if isinstance(value, list) else [value]))
         elif self._lines is not None:
             lines = self._lines.close()
             yield from self._values((SseEvent("", str(line, "utf-8", "replace")) for line in lines), cut=True)
@@ -161,7 +164,7 @@ class Frames:
             self._head = data if len(data) < MAX_EVENT else None
             return b"" if self._head is not None else data
         self._head = None
-        if first not in {b"{", b"["}:
+        if first != b"{":
             self._lines = None
         if first == b"<":
             self.seen = True
@@ -269,7 +272,7 @@ class Decoder:
             return errors.from_beside(self._frames.beside, begun=self._frames.seen)
         if not self._frames.seen:
             return ProviderError("protocol", "the server sent an empty reply", retryable=True)
-        if self._frames.whole and not self._said:
+        if not self._reader.met or (self._frames.whole and not self._said):
             return ProviderError("protocol", FOREIGN)
         return ProviderError("network", "the reply was cut off before its end", retryable=True)
 
@@ -306,6 +309,13 @@ class Wire:
     headers: Callable[[str | None], Mapping[str, str]]
     constrain: Callable[[JsonObject], Mapping[str, Any]] = lambda _: {}
     answer: int = 0
+
+
+def faulty(value: JsonObject) -> bool:
+    """Whether a body that is no reply says what is wrong; a message that somebody said is a reply of another format."""
+    message = value.get("message")
+    said = isinstance(message, dict) and message.keys() & {"role", "content"}
+    return bool(value.keys() & (_FAULTS - {"message"} if said else _FAULTS))
 
 
 def string(value: Json) -> str:
