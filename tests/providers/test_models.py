@@ -231,3 +231,12 @@ async def test_models_are_described_as_far_as_the_server_answers(loopback: Any) 
     assert told == [ModelInfo("m", None, True, False, most=262144, size=7), *listed[1:]]
     assert await described(Profile("p", endpoint=server.url), listed, env={}) == listed
     assert len(server.peers) == 3
+
+
+def test_the_window_of_a_model_is_not_that_of_its_sister() -> None:
+    loaded = {
+        "models": [{"name": "qwen3:8b", "context_length": 4096}, {"name": "qwen3:latest", "context_length": 32_768}]
+    }
+    assert read_loaded("qwen3", loaded) == 32_768
+    assert read_loaded("qwen3:8b", loaded) == 4096
+    assert read_loaded("qwen3:4b", loaded) is None

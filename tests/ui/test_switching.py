@@ -21,6 +21,7 @@ from tui_agent.core.profile import ModelInfo, Pricing, Profile
 from tui_agent.core.types import (
     AssistantMessage,
     Author,
+    CallDelta,
     Image,
     Model,
     ReplyEnd,
@@ -368,6 +369,56 @@ async def test_enough_context_says_nothing(tmp_path: Path) -> None:
             await until(lambda: "903/32k 3%" in text_of(app).splitlines()[0])
             await pilot.pause()
             assert "smaller" not in text_of(app)
+
+
+async def test_what_somebody_else_said_is_no_answer_of_ollama(tmp_path: Path) -> None:
+    """What it has loaded is judged once it has answered here: not after a turn that ends on another, not after a pause."""
+    go = asyncio.Event()
+
+    async def stream(request: Request) -> AsyncIterator[Any]:
+        if len(request.messages) == 1:
+            yield CallDelta(0, "c1", "list_files", "{}")
+        else:
+            yield TextDelta("from the first")
+            await go.wait()
+        yield ReplyEnd("stop", Usage(10, 1))
+
+    with serving(ollama_fake()) as fake:
+        table = {"type": "ollama", "endpoint": fake.url, "model": "qwen", "generation": {"num_ctx": 32_768}}
+        asked = lambda: [path for path, *_ in fake.asked].count("/api/ps")  # noqa: E731
+        async with running(tmp_path, Model(Author("x", "x", "m1"), stream), {"ollama": table}) as (app, pilot):
+            await send(app, pilot, "hello")
+            await send(app, pilot, "/provider ollama")
+            go.set()
+            await ended(app)
+            await until(asked)
+            await until(lambda: app.session.info is not None and app.session.info.window == 32_768)
+            assert app.talk.trap is None
+            await send(app, pilot, "and now")
+            await ended(app, 2)
+            await until(lambda: app.talk.trap is not None)
+            await pilot.press("ctrl+x", "i")
+            first, before = app.session.id, asked()
+            await send(app, pilot, "/new")
+            await until(lambda: app.session.id != first)
+            await send(app, pilot, "/provider ollama")
+            await send(app, pilot, f"/resume {first}")
+            await until(lambda: app.session.id == first and asked() > before)
+            await until(lambda: app.session.info is not None)
+            assert app.talk.trap is None
+
+
+async def test_the_window_of_the_model_in_use_is_listed_as_it_is(tmp_path: Path) -> None:
+    with serving(ollama_fake()) as fake:
+        table = {"type": "ollama", "endpoint": fake.url, "model": "qwen", "generation": {"num_ctx": 32_768}}
+        async with running(tmp_path, scripted([]), {"ollama": table}) as (app, pilot):
+            await trapped(app, pilot)
+            await send(app, pilot, "/model")
+            await until(lambda: isinstance(app.screen, Palette))
+            await until(lambda: "other" in text_of(app))
+            rows = [row for row in text_of(app).splitlines() if " local " in row]
+            assert " 4k " in next(row for row in rows if "qwen" in row)
+            assert " 32k " in next(row for row in rows if "other" in row)
 
 
 async def test_models_come_from_the_server_with_the_one_in_use_first(tmp_path: Path) -> None:

@@ -269,11 +269,7 @@ def read_loaded(name: str, data: Any) -> int | None:
     """The window that Ollama's `/api/ps` says a model is loaded with."""
     models = data.get("models") if isinstance(data, dict) else None
     for item in models if isinstance(models, list) else ():
-        if isinstance(item, dict) and name in {
-            item.get("name"),
-            item.get("model"),
-            f"{item.get('name')}".split(":")[0],
-        }:
+        if isinstance(item, dict) and {item.get("name"), item.get("model")} & {name, f"{name}:latest"}:
             return tokens(item.get("context_length"))
     return None
 

@@ -123,7 +123,9 @@ class Switching:
         self.traps = Traps(app)
         self._known: tuple[Profile, bool] | None = None
         """The profile that was last asked about, and whether it had answered by then."""
+        self._since: tuple[str, Profile] | None = None
         self._replies = 0
+        """How many replies there were when this profile began to answer in this session: those are not its own."""
         self._loaded: tuple[object, ...] | None = None
         """What was asked of Ollama when it last answered here: until then what it has loaded is somebody else's."""
         self._models: dict[str, dict[str, ModelInfo]] = {}
@@ -155,7 +157,7 @@ class Switching:
         except ConfigError as error:
             app.talk.note(str(error), f"{chosen.name} cannot answer")
         else:
-            self._known, self._replies = None, app.talk.totals.replies
+            self._known = None
             if fault := missing_key(chosen, app.session.terms.environment):
                 app.talk.fail(ProviderError("auth", fault))
             else:
@@ -225,6 +227,8 @@ class Switching:
         today, profile = self.today(), self._own(profile)
         now = today.profile.model if today.profile else None
         models.sort(key=lambda info: info.id != now)  # the one in use first, the others as they came
+        if (known := app.session.info) is not None and models and models[0].id == now and known.window:
+            models[0] = replace(models[0], window=known.window)  # as it works now, not as it would be asked for
         items = [
             PaletteItem(m.id, m.id, hint(m, profile, today), "MODEL", note=note(m, profile, today)) for m in models
         ]
@@ -316,6 +320,8 @@ class Switching:
         if app.main.conversation is None or (profile := app.session.profile) is None:
             return
         self.traps.look(profile)
+        if self._since != (app.session.id, profile):
+            self._since, self._replies = (app.session.id, profile), app.talk.totals.replies
         if not app.talk.totals.replies:
             return
         # what Ollama has loaded is known only once this model has answered
