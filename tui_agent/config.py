@@ -50,6 +50,8 @@ class Ui:
     """What stands below an action before it is unfolded: nothing, the end of what failed, or all."""
     title: bool = True
     """Whether the title of the window says where this is and how it stands."""
+    hints: bool = True
+    """Whether a first start says what may be asked, and each thing that is new once."""
 
 
 @dataclass(frozen=True, slots=True)

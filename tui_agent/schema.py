@@ -144,6 +144,7 @@ SCHEMA: Final[Table] = {
         "mouse": FLAG,
         "tool_detail": one_of("compact", "normal", "full"),
         "title": FLAG,
+        "hints": FLAG,
     },
     "keys": Each(STRING),
     "web": {

@@ -274,7 +274,24 @@ async def test_a_first_start_says_what_may_be_asked_and_that_nothing_is_written_
             await until(lambda: app.screen.field is not None)  # faster, it would be text
             await pilot.press("enter")
             await until(lambda: "here I am" in text_of(app))
-            assert not any("For example" in repr(event) for event in app.session.events)
+            assert text_of(app).count("Ctrl+O opens") == 1, "where the first action holds more than is shown"
+            assert not any(word in repr(e) for word in ("For example", "Ctrl+O") for e in app.session.events)
+
+
+async def test_who_wants_no_hints_is_told_none(tmp_path: Path, only: Any) -> None:
+    (tmp_path / "user" / "config").mkdir(parents=True)
+    (tmp_path / "user" / "config" / "config.toml").write_text("[ui]\nhints = false\n")
+    with serving(ollama(chat=writes("a.txt"))) as fake:
+        only(ollama=fake.url)
+        async with first_run(tmp_path, look_around, size=(80, 24)) as (app, pilot, _):
+            await pilot.press(*"hi", "enter")
+            await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
+            assert "Nothing is written until" not in text_of(app)
+            fake.answers["/api/chat"] = (200, CHAT)
+            await pilot.press("y")
+            await until(lambda: "here I am" in text_of(app))
+            assert "For example" not in text_of(app)
+            assert "Ctrl+O opens" not in text_of(app)
 
 
 @pytest.mark.parametrize(

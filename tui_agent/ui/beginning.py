@@ -24,9 +24,12 @@ from tui_agent.ui.first_run import FirstRun, World
 from tui_agent.ui.found import LOOK_SECONDS, Found, Servers, usable
 from tui_agent.ui.numbers import works
 from tui_agent.ui.offer import Offer
+from tui_agent.ui.render import foldable
 
 if TYPE_CHECKING:
     from tui_agent.ui.app import AgentApp
+
+UNFOLDS = "{view.details} opens what is folded here, and folds it again."
 
 
 class Beginning:
@@ -40,6 +43,8 @@ class Beginning:
         self._look: Worker[Sequence[Found]] | None = None
         self._offered: Found | None = None
         self._offer: Offer | None = None
+        self._unfolds = False
+        """The first action that holds more than is shown is still to come: the key that shows it is told there."""
 
     async def profile(self) -> Profile | None:
         """The profile to start with: of the command line, of the configuration, or of the first start.
@@ -109,7 +114,8 @@ class Beginning:
 
     def show(self) -> None:
         """Say what may be asked, at a first start, and offer what was found; who is writing already goes on doing so."""
-        if self._first_start:
+        if self._first_start and self._app.loaded.settings.ui.hints:
+            self._unfolds = self._app.loaded.settings.ui.tool_detail != "full"
             self._app.talk.hint(said(names_in(self._app.begin.root)))
             self._app.main.asking.first = True
         if self._offered is None:
@@ -123,6 +129,9 @@ class Beginning:
 
     def look(self) -> None:
         """Something of the conversation changed: a message was sent, or somebody else is to answer."""
+        if self._unfolds and any(map(foldable, self._app.main.transcript.story.blocks)):
+            self._unfolds = False
+            self._app.call_later(self._app.talk.hint, self._app.keys.say(UNFOLDS))
         if self._offer is None or self._offered is None:
             return
         today = self._app.session.profile
