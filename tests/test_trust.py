@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tomli_w
@@ -13,7 +14,7 @@ from tests.examples import examples
 from tui_agent.checks import Answered
 from tui_agent.core.types import AgentError
 from tui_agent.trust import TrustStore, may_be_trusted, not_in_force
-from tui_agent.wants import wants
+from tui_agent.wants import unusable, wants
 
 
 def project(root: Path, text: str = "x = 1\n") -> Path:
@@ -65,6 +66,37 @@ def test_links_and_special_files_are_no_entries(tmp_path: Path) -> None:
     (root / ".tui_agent" / "config.toml").unlink()
     os.mkfifo(root / ".tui_agent" / "config.toml")
     assert wants(root) == ()
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda root: (root / "AGENTS.md").symlink_to("/etc/passwd"), ["AGENTS.md is a link"]),
+        (lambda root: (root / "CLAUDE.md").write_text("x" * 1_000_001), ["CLAUDE.md is larger than 1,000,000 bytes"]),
+        (lambda root: os.mkfifo(root / ".mcp.json"), [".mcp.json cannot be read: it is no ordinary file"]),
+        (lambda root: (root / ".tui_agent").symlink_to("elsewhere"), []),
+        (
+            lambda root: (
+                (root / "elsewhere/config.toml").write_text(""),
+                (root / ".tui_agent").symlink_to("elsewhere"),
+            ),
+            [".tui_agent/config.toml lies behind a link"],
+        ),
+        (lambda root: ((root / "CLAUDE.md").symlink_to("AGENTS.md"), (root / "AGENTS.md").write_text("say hello")), []),
+        (lambda root: (root / "AGENTS.md").write_text(""), []),
+        (lambda root: root.chmod(0), []),
+    ],
+    ids=["a link", "too large", "a pipe", "nothing", "behind a link", "beside the one that counts", "empty", "locked"],
+)
+def test_what_looks_like_an_entry_and_is_none_is_told(tmp_path: Path, make: Any, said: list[str]) -> None:
+    root = tmp_path / "work"
+    (root / "elsewhere").mkdir(parents=True)
+    make(root)
+    try:
+        found = wants(root)
+        assert list(unusable(root, found)) == said
+    finally:
+        root.chmod(0o700)
 
 
 def test_a_folder_behind_a_link_brings_no_entry(tmp_path: Path) -> None:

@@ -6,19 +6,20 @@ They are read as data to be shown and hashed. Whether one of them counts is for 
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tui_agent.config import project_part
-from tui_agent.core.disk import beginning, is_link
+from tui_agent.core.disk import beginning, is_link, ordinary
 from tui_agent.core.servers import of_project
 from tui_agent.paths import PROJECT_DIR
 from tui_agent.schema import ARGV, known, validate
-from tui_agent.words import Words, of_folder
+from tui_agent.words import INSTRUCTIONS, Words, of_folder
 
 MAX_ENTRY = 1_000_000
 """Bytes of a project file that are looked at; a larger one is never trusted."""
@@ -69,6 +70,32 @@ def wants(root: Path, user: Mapping[str, Any] | None = None) -> tuple[Want, ...]
         out.append(Want(MCP, FILES[MCP], servers, tuple(_mcp_lines(servers))))
     out += (Want(w.path, w.path, w.data, (_said(w),), w) for w in of_folder(root))
     return tuple(out)
+
+
+def unusable(root: Path, found: Sequence[Want]) -> tuple[str, ...]:
+    """What stands where an entry of a folder would, and is none: each with why, for the person.
+
+    `found` are its entries. Other instructions count as well: then none of those that are none is missed.
+    """
+    told = any(want.words and want.words.kind == "instructions" and not want.words.below for want in found)
+    names = [*FILES.values(), *(() if told else INSTRUCTIONS)]
+    taken = {want.path for want in found}
+    return tuple(f"{name} {why}" for name in names if name not in taken and (why := _no_entry(root, name)))
+
+
+def _no_entry(root: Path, name: str) -> str:
+    """Why a name is no entry, "" where there is nothing."""
+    if not os.path.lexists(root / name):
+        return ""
+    if PROJECT_DIR in name and is_link(root / PROJECT_DIR):
+        return "lies behind a link"
+    if is_link(root / name):
+        return "is a link"
+    try:
+        size = len(ordinary(root / name, MAX_ENTRY + 1))
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return f"is larger than {MAX_ENTRY:,} bytes" if size > MAX_ENTRY else ""
 
 
 def _said(words: Words) -> str:

@@ -233,6 +233,18 @@ async def test_an_answer_that_cannot_be_kept_is_restricted(
     )
 
 
+async def test_what_is_no_entry_is_named(tmp_path: Path) -> None:
+    person = Person(tmp_path)
+    person.root.mkdir(exist_ok=True)
+    (person.root / "AGENTS.md").symlink_to("elsewhere.md")
+    async with person.app() as (app, pilot):
+        await card(app, pilot)
+        shown = str(app.screen.query_one("#trust-text", Static).content)
+        assert "It adds no configuration of its own.\nNot used: AGENTS.md is a link." in shown
+        await pilot.press("r")
+        await started(app)
+
+
 async def test_home_cannot_be_trusted(tmp_path: Path) -> None:
     person = Person(tmp_path)
     person.root = tmp_path / "home"

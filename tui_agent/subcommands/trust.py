@@ -14,7 +14,7 @@ from tui_agent.core.types import ConfigError
 from tui_agent.paths import home_of, user_paths
 from tui_agent.subcommands.parsing import Parser, config_file, folder, path_of
 from tui_agent.trust import TrustStore, may_be_trusted
-from tui_agent.wants import wants
+from tui_agent.wants import unusable, wants
 
 
 def parser() -> Parser:
@@ -44,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
         changes = () if old is None else unified(diff(old, want.data), want.path).splitlines()
         for line in changes or want.lines:
             print(plain(f"    {line}"))
+    for line in () if options.forget else unusable(root, shown):
+        print(plain(f"  not used: {line}"))
     if answer.check:
         print(f"  check after edits: {plain(list(answer.check), 'argv')}")
     return 0

@@ -26,7 +26,7 @@ from tui_agent.trust import Trust, TrustStore, may_be_trusted
 from tui_agent.ui.diff_view import DiffView
 from tui_agent.ui.late_modal import LateModal, Outside
 from tui_agent.ui.viewer import Viewer
-from tui_agent.wants import Want, wants
+from tui_agent.wants import Want, unusable, wants
 from tui_agent.workspace import git
 
 _TRUSTED = (
@@ -52,7 +52,8 @@ class TrustAnswer:
 class Subject:
     """What the card is about. `root` as it is shown; `again`: it is trusted, and only `wants` has changed.
 
-    `programs` is what git would start here by itself. `allowed` False: this folder can never be trusted.
+    `programs` is what git would start here by itself. `allowed` False: this folder can never be trusted. `unusable` is
+    what looks like an entry and is none, with why.
     """
 
     root: str
@@ -60,6 +61,7 @@ class Subject:
     programs: tuple[str, ...] = ()
     allowed: bool = True
     again: bool = False
+    unusable: tuple[str, ...] = ()
 
 
 class TrustCard(LateModal[TrustAnswer]):
@@ -138,6 +140,8 @@ class TrustCard(LateModal[TrustAnswer]):
                 yield from self._entry(want, width, here=number == self._at)
         else:
             yield Text("It adds no configuration of its own.", "dim")
+        for line in about.unusable:
+            yield from (Text(part, "dim") for part in textwrap.wrap(label(f"Not used: {line}.", 10 * width), width))
         if about.programs:
             yield Text()
             yield Text(f"git would start: {label(', '.join(about.programs), 4 * width)}", "dim")
@@ -282,4 +286,5 @@ def subject_of(known: Trust, user_file: Path, environment: Mapping[str, str]) ->
         git.programs(known.root),
         allowed=may_be_trusted(known.root, home_of(environment)),
         again=known.trusted,
+        unusable=unusable(known.root, offered),
     )
