@@ -28,9 +28,10 @@ from tui_agent.paths import Paths
 from tui_agent.providers.scripted import scripted
 from tui_agent.session import Terms
 from tui_agent.ui import leader
-from tui_agent.ui.actions import ACTIONS, clashes
+from tui_agent.ui.actions import ACTIONS, clashes, key_name
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
+from tui_agent.ui.keymap import USUAL
 from tui_agent.ui.main import MainScreen
 from tui_agent.ui.palette import Palette
 from tui_agent.ui.tree import OWN
@@ -403,6 +404,27 @@ async def test_the_first_of_two_keys_is_forgotten_after_a_while(
         await until(lambda: app.screen is app.main)
         await pilot.press("m")
         assert app.main.composer.text == "m"
+
+
+def test_where_there_is_little_room_the_strip_of_the_leader_has_a_word_for_each() -> None:
+    for width, most in ((36, 10), (40, 9), (60, 6), (80, 9), (120, 6)):
+        rows = leader.strip_text(USUAL, {}, width).plain.splitlines()
+        assert len(rows) <= most, rows
+        assert max(map(len, rows)) <= width
+    brief = leader.strip_text(USUAL, {}, 40).plain
+    assert all(f" {key_name(a.leader)} {a.hint}" in brief for a in ACTIONS if a.leader)
+    assert "d review what was changed" in leader.strip_text(USUAL, {}, 80).plain
+
+
+async def test_ctrl_may_stay_down_behind_the_leader(tmp_path: Path) -> None:
+    """As a shell has it: Ctrl+X Ctrl+E. Ctrl+C only leaves."""
+    async with running(tmp_path, scripted([])) as (app, pilot):
+        for keys, screen in ((("ctrl+p",), Palette), (("ctrl+c",), MainScreen), (("p",), Palette)):
+            await pilot.press("ctrl+x", *keys)
+            await until(lambda: type(app.screen) is screen)  # noqa: B023
+            if screen is Palette:
+                await pilot.press("escape")
+                await until(lambda: app.screen is app.main)
 
 
 async def test_copying_the_last_answer(tmp_path: Path) -> None:

@@ -47,6 +47,18 @@ def test_who_goes_away_from_a_question_reads_it_in_the_title_and_hears_nothing()
     assert sent == [f"\x1b[22;2t{stands}", asked, stands, asked, stands]
 
 
+def test_what_is_said_while_the_terminal_is_lent_stands_when_it_is_back():
+    sent = []
+    attention = Attention(sent.append, lambda: True, signs=lambda words: words.replace("…", "~"))
+    attention.stand("work")
+    attention.leave()
+    attention.stand("… work")
+    attention.answered()
+    assert sent == ["\x1b[22;2t\x1b]2;work\a", "\x1b[23;2t"]
+    attention.come_back()
+    assert sent[2:] == ["\x1b[22;2t\x1b]2;~ work\a"]
+
+
 def test_without_titles_it_only_rings():
     sent = []
     attention = Attention(sent.append, lambda: False, lambda: False)

@@ -16,6 +16,7 @@ from tui_agent.config import settings
 from tui_agent.core import events as ev
 from tui_agent.core.profile import ModelInfo
 from tui_agent.providers.scripted import scripted
+from tui_agent.session import Session
 from tui_agent.ui import switching
 from tui_agent.ui.app import AgentApp
 from tui_agent.ui.chips import Draft
@@ -441,6 +442,28 @@ async def test_an_empty_queue_says_how_it_is_filled(tmp_path: Path) -> None:
         await pilot.press("ctrl+x", "l")
         await until(lambda: bool(told(app)))
         assert told(app)[0].startswith("No message waits")
+
+
+# ------------------------------------------------------------------ big pastes, sending again
+
+
+async def test_a_paste_that_takes_much_of_the_window_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(tmp_path, scripted([])) as (app, pilot):
+        for window, says in ((None, False), (100_000, False), (20_000, True)):
+            monkeypatch.setattr(Session, "window", property(lambda _, w=window: w))
+            app.main.composer.feed_paste("line\n" * 4_000)
+            await pilot.pause()
+            assert any("This paste takes ~5.0k tokens, 25% of" in words for words in told(app)) is says
+
+
+async def test_what_is_sent_again_from_the_composer_is_in_the_history(tmp_path: Path) -> None:
+    async with running(tmp_path, scripted([{"text": "yes"}])) as (app, pilot):
+        app.main.composer.load("only here")
+        await pilot.press("ctrl+x", "r")
+        await until(lambda: "only here" in app.talk.said)
+        await until(lambda: not app.talk.working)
+        await pilot.press("up")
+        assert app.main.composer.text == "only here"
 
 
 # ------------------------------------------------------------------ the editor

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fixtures.repository import git
-from tests.ui.test_app import running
+from tests.ui.test_app import idle, running, text_of
 from tests.ui.test_tree import rows, settle
 from tests.waiting import until
 from tui_agent.core import events as ev
@@ -21,7 +21,7 @@ from tui_agent.providers.scripted import scripted
 from tui_agent.tools.walk import Ignores
 from tui_agent.tools.walk import files as walked
 from tui_agent.ui.files import matching
-from tui_agent.ui.tree import FileTree
+from tui_agent.ui.tree import PAGE, FileTree
 from tui_agent.ui.viewer import Viewer
 
 
@@ -88,9 +88,11 @@ async def test_a_filter_shows_whole_paths_and_esc_ends_it(tmp_path: Path) -> Non
         await until(lambda: tree.filtered)
         await settle(app, pilot)
         assert rows(tree) == ["  src/lexer.py", "  src/deep/two words.py"]
+        assert "FILES  with SRC py" in text_of(app)
         await pilot.press("escape")
         await settle(app, pilot)
         assert rows(tree)[0] == "▸ docs"
+        assert "with SRC py" not in text_of(app)
         assert app.main.pane == "files"
 
 
@@ -105,9 +107,51 @@ async def test_what_the_agent_changed_is_marked_and_can_be_shown_alone(tmp_path:
         await pilot.press("c")
         await settle(app, pilot)
         assert rows(tree) == ["M src/lexer.py *"]
+        assert "FILES  changed" in text_of(app)
         await pilot.press("c")
         await settle(app, pilot)
         assert "▸ src ±1" in rows(tree)
+
+
+async def test_what_a_filter_leaves_out_is_counted(tmp_path: Path) -> None:
+    async with with_files(tmp_path) as (app, pilot, tree):
+        tree.show_only(f"many/{number:05}" for number in range(PAGE + 7))
+        await until(lambda: tree.root.children and tree.root.children[-1].data.shown == "… 7 more")
+        assert len(tree.root.children) == PAGE + 1
+        await pilot.press("end", "@")
+        assert app.main.composer.text == ""
+
+
+async def test_a_page_of_files_goes_when_something_comes_of_it(tmp_path: Path) -> None:
+    """Where it covers the transcript nobody would see what is answered; beside the transcript it stays."""
+    for size, covers in (((40, 20), True), ((79, 24), True), ((80, 24), False)):
+        async with running(tmp_path, scripted([{"text": "an answer"}]), size) as (app, pilot):
+            (tmp_path / "work" / "b.py").write_text("x")
+            await pilot.press("ctrl+t")
+            tree = app.main._side.files
+            await until(lambda: tree.has_focus and tree.selected_path == "b.py")  # noqa: B023
+            await pilot.press("@")
+            assert app.main.composer.text == "@b.py "
+            assert tree.is_on_screen is not covers
+            if not tree.is_on_screen:
+                await pilot.press("ctrl+t", "tab")
+                app.main.composer.focus()
+                assert tree.is_on_screen
+            await pilot.press("enter")
+            await idle(app)
+            await until(lambda: "an answer" in text_of(app))
+            assert tree.is_on_screen is not covers
+
+
+async def test_each_pane_has_a_key_that_leads_to_it(tmp_path: Path) -> None:
+    for size in ((40, 20), (80, 24), (120, 40)):
+        async with running(tmp_path, scripted([]), size) as (app, pilot):
+            app.main.composer.load("a draft stays")
+            for key, pane in (("3", "files"), ("2", "transcript"), ("3", "files"), ("1", ""), ("2", "transcript")):
+                await pilot.press("ctrl+x", key)
+                await until(lambda: app.screen is app.main and app.main.pane == pane)  # noqa: B023
+                assert app.main.focused.is_on_screen
+            assert app.main.composer.text == "a draft stays"
 
 
 def test_matching(tmp_path: Path) -> None:

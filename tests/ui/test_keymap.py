@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import string
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -25,7 +26,7 @@ from tui_agent.ui.actions import ACTIONS, BY_ID, clashes, key_name
 from tui_agent.ui.app import AgentApp, Ready, Start
 from tui_agent.ui.approval import ApprovalScreen
 from tui_agent.ui.arrivals import KEEPERS, Keeper, kept
-from tui_agent.ui.keymap import ANSWERS, SAME, Keymap, checked, fault_of_key, keymap
+from tui_agent.ui.keymap import ANSWERS, SAME, USUAL, Keymap, checked, fault_of_key, keymap, textual_name, written
 from tui_agent.ui.main import MainScreen
 from tui_agent.ui.palette import Palette
 from tui_agent.ui.probe import lines, names
@@ -96,6 +97,7 @@ def test_two_may_change_places() -> None:
         ("dialog.layout", "enter", "enter does something else there"),
         ("dialog.stop", "f5", "the keys of this action stay as they are"),
         ("dialog.yes", "f5", "the answers move together"),
+        ("files.add", "shift+a", "shift+a arrives as A"),
         ("leader.files.add", "z", "the keys of this action stay as they are"),
     ],
 )
@@ -462,7 +464,12 @@ def test_no_text_of_the_screen_names_a_key_that_can_be_moved() -> None:
         (b"\x1b[13;2u", "shift+enter"),
         (b"\x10", "ctrl+p"),
         (b"\x1b[5~", "pageup"),
-        (b"?", "question_mark"),
+        (b"?", "?"),
+        (b"-", "-"),
+        (b"\x1f", "ctrl+_"),
+        (b"\x00", "ctrl+@"),
+        (b"\x1b[27;2;13~", "shift+enter"),
+        (b"\x1b[200~two words\x1b[201~", "a paste"),
         ("ö".encode(), "ö"),
     ],
 )
@@ -471,6 +478,21 @@ def test_what_bytes_are_called(data: bytes, key: str) -> None:
 
     patch_keys()
     assert names(data) == [key]
+
+
+@pytest.mark.parametrize(
+    "sign", [*string.punctuation, "a", "ß", "€", "ctrl+_", "ctrl+@", "alt+{", "f5", "space", "ctrl+up"]
+)
+def test_a_key_is_called_what_can_be_written_in_the_configuration(sign: str) -> None:
+    assert written(textual_name(sign)) == sign
+    keys, faults = keymap({"files.copy": sign})
+    assert not [why for _, why in faults if "belongs to" not in why]
+    assert faults or keys["files.copy"].keys == (sign,)
+
+
+def test_keys_that_came_at_once_are_told_one_by_one() -> None:
+    told = [line.split()[:2] for line in lines(b"a\x02\x1bOQ\x1b[A-", USUAL)]
+    assert told == [["b'a'", "a"], ["b'\\x02'", "ctrl+b"], ["b'\\x1bOQ'", "f2"], ["b'\\x1b[A'", "up"], ["b'-'", "-"]]
 
 
 def test_what_is_told_of_a_key() -> None:

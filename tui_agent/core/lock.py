@@ -48,7 +48,7 @@ class HeldError(AgentError):
         self.holder = holder
         super().__init__(
             f"this session is open in another window{f' (process {holder.pid})' if holder and holder.pid else ''}: "
-            "close it there, or go on in a copy of it (--fork, F in the list)"
+            "close it there, or go on in a copy of it (--fork NAME, F in the list)"
         )
 
 

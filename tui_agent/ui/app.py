@@ -166,6 +166,7 @@ class AgentApp(CaretApp, inherit_bindings=False):
             **self.appearance.handlers,
         }
         self.main = MainScreen(SidePane(start.root), handlers)
+        self.main.attention.signs = self.appearance.signs
 
     # -------------------------------------------------------------- start
 

@@ -11,7 +11,7 @@ from tui_agent.config import save_setting
 from tui_agent.core.types import ConfigError
 from tui_agent.schema import did_you_mean
 from tui_agent.ui.completion import Choice
-from tui_agent.ui.glyphs import Ascii, ascii_only
+from tui_agent.ui.glyphs import Ascii, ascii_only, in_ascii
 from tui_agent.ui.palette import Palette, PaletteItem
 from tui_agent.ui.terminal import mouse_modes
 from tui_agent.ui.themes import DARK, OF_A_KIND, THEMES, named, names, own
@@ -95,10 +95,18 @@ class Appearance:
 
         Without colour the attribute `dim` stays with the terminal; Textual's own would leave shades of grey.
         """
-        glyphs = self._app.loaded.settings.ui.glyphs
-        wanted = glyphs == "ascii" or (glyphs == "auto" and (ascii_only(self._environment) or self._app.begin.wide))
         colours = [self._none] if self._environment.get("NO_COLOR") else usual
-        return [*colours, self._ascii] if wanted else [*colours]
+        return [*colours, self._ascii] if self.plain_signs else [*colours]
+
+    @property
+    def plain_signs(self) -> bool:
+        """Whether the signs of the screen are drawn in ASCII."""
+        glyphs = self._app.loaded.settings.ui.glyphs
+        return glyphs == "ascii" or (glyphs == "auto" and (ascii_only(self._environment) or self._app.begin.wide))
+
+    def signs(self, text: str) -> str:
+        """A text that goes past the screen, with the signs that this terminal draws."""
+        return in_ascii(text) if self.plain_signs else text
 
     def theme(self, name: str) -> None:
         """By name, or from a list in which each is shown while it is under the cursor."""

@@ -23,6 +23,8 @@ class Attention:
     write: Callable[[str], None]
     focused: Callable[[], bool]
     titled: Callable[[], bool] = lambda: True
+    signs: Callable[[str], str] = str
+    """How the terminal can draw a text."""
     _stands: str = ""
     _called: str = ""
     _asked: str = ""
@@ -73,4 +75,4 @@ class Attention:
         if words and words != self._shown and not self._away and self.titled():
             keep = "" if self._shown else _KEEP
             self._shown = words
-            self.write(f"{keep}\x1b]2;{words}\a")
+            self.write(f"{keep}\x1b]2;{self.signs(words)}\a")

@@ -10,6 +10,7 @@ from textual.containers import Vertical
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
+from tui_agent.core.context import CHARACTERS_PER_TOKEN
 from tui_agent.core.display import plain
 from tui_agent.ui.chips import Draft
 from tui_agent.ui.chrome import Queue
@@ -19,9 +20,13 @@ from tui_agent.ui.conversation import Conversation
 from tui_agent.ui.editor import EditorError
 from tui_agent.ui.file_choices import FileChoices
 from tui_agent.ui.history import History, history_file
+from tui_agent.ui.numbers import thousands
 from tui_agent.ui.palette import Palette, PaletteItem
 from tui_agent.ui.reviewing import edit_text
 from tui_agent.ui.suggestions import Suggestions
+
+MUCH = 0.2
+"""The share of a window from which on the size of a paste is told."""
 
 PREVIEW = 400
 """Characters of a message that a list of messages shows and searches."""
@@ -42,6 +47,7 @@ class Desk(Vertical):
             "composer.editor": self.edit,
             "history.search": self.search,
             "queue.list": self.list_queue,
+            "pane.message": self.enter,
         }
 
     def compose(self) -> ComposeResult:
@@ -49,6 +55,10 @@ class Desk(Vertical):
         yield self.queue
         yield self._popup
         yield self.composer
+
+    def enter(self, _: str) -> None:
+        """The keys go to the message."""
+        self.composer.focus()
 
     def on_mount(self) -> None:
         """Nothing waits yet."""
@@ -110,6 +120,15 @@ class Desk(Vertical):
                 self.composer.draft = draft
 
         self.app.push_screen(Palette(items, title="Search what was sent before", verb="take"), chosen)
+
+    @on(Composer.Folded)
+    def weigh(self, event: Composer.Folded) -> None:
+        """A big paste hides its size: say what it takes where that is much of what the model works with."""
+        event.stop()
+        window = self._talk.session.window if self._talk is not None else None
+        if window and (share := event.characters / CHARACTERS_PER_TOKEN / window) > MUCH:
+            tokens = thousands(event.characters // CHARACTERS_PER_TOKEN)
+            self.notify(f"This paste takes ~{tokens} tokens, {share:.0%} of what the model works with.", markup=False)
 
     # ------------------------------------------------------------------ the queue
 

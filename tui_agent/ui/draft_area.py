@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from textual.message import Message
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult, Location, Selection
 
@@ -14,6 +16,12 @@ from tui_agent.ui.editing import KillRing, clean, grapheme_end, grapheme_start
 
 class DraftArea(TextArea, inherit_bindings=False):
     """`text` and `draft`, `load`, `insert_paste`, `complete`, `put_away`, and the actions that `TextArea` lacks."""
+
+    @dataclass
+    class Folded(Message):
+        """A paste of so many characters was folded."""
+
+        characters: int
 
     def __init__(self, **kw: Any) -> None:
         self._pastes = Pastes()
@@ -95,7 +103,9 @@ class DraftArea(TextArea, inherit_bindings=False):
         """Put a pasted text in the place of the selection, as one edit; a big one as a chip."""
         row, _ = self.cursor_location
         if cleaned := clean(text):
-            self.type(self._pastes.fold(cleaned, self.document[row]))
+            self.type(folded := self._pastes.fold(cleaned, self.document[row]))
+            if folded != cleaned:
+                self.post_message(self.Folded(len(cleaned)))
 
     def act(self, action: str) -> None:
         """Carry out an action by its name; kills that follow one another through here are one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -52,6 +52,7 @@ class Files:
             "files.edit": self.edit,
             "files.diff": lambda _: screen.act("pane.diff"),
             "files.reload": self.reload,
+            "pane.tree": self.enter,
         }
 
     @property
@@ -64,6 +65,17 @@ class Files:
         self._tree.leave_out(Ignores(self._root))
         self._side.show_git({})
         self.look_again()
+
+    def enter(self, _: str) -> None:
+        """The keys go to the files, which are shown for that."""
+        self._screen.remove_class("-side-closed")
+        self._screen.set_class(not self._screen.has_class("-wide"), "-side-open")
+        self._tree.focus()
+
+    def uncover(self) -> None:
+        """Show the transcript where the files cover all of it: who adds one, or sends, wants to see what comes of it."""
+        if self._screen.has_class("-side-open") and not self._screen.transcript.display:
+            self._screen.remove_class("-side-open")
 
     # ------------------------------------------------------------------ what changed
 
@@ -123,6 +135,7 @@ class Files:
             composer.feed_paste("".join(f"{mention(path)} " for path in paths))
             tree.picked.clear()
             composer.focus()
+            self.uncover()
 
     def copy(self, _: str) -> None:
         """Copy the path."""
@@ -145,7 +158,7 @@ class Files:
 
     def only_changed(self, _: str) -> None:
         """Show only what was changed; again: everything."""
-        self._tree.show_only(None if self._tree.filtered else self._tree.changed)
+        self._show_only(None if self._tree.filtered else self._tree.changed, "changed")
 
     def ask_filter(self, _: str) -> None:
         """Ask for words that a path must fit; none: everything."""
@@ -157,13 +170,18 @@ class Files:
         self._screen.app.push_screen(OneLine("paths with "), chosen)
 
     async def _filter(self, words: list[str]) -> None:
-        self._tree.show_only(await asyncio.to_thread(matching, self._root, words) if words else None)
+        found = await asyncio.to_thread(matching, self._root, words) if words else None
+        self._show_only(found, f"with {' '.join(words)}")
         self._tree.focus()
+
+    def _show_only(self, paths: Iterable[str] | None, which: str) -> None:
+        self._tree.show_only(paths)
+        self._side.name_files("" if paths is None else which)
 
     def leave_filter(self) -> bool:
         """Show everything again; False when it is shown."""
         found = self._tree.filtered
-        self._tree.show_only(None)
+        self._show_only(None, "")
         return found
 
 

@@ -41,12 +41,17 @@ def ascii_only(env: Mapping[str, str]) -> bool:
     return env.get("TERM") == "linux" or not re.search(r"utf-?8", locale, re.IGNORECASE)
 
 
+def in_ascii(text: str) -> str:
+    """A text with each sign of ours in its place."""
+    return text.translate(_TABLE)
+
+
 class Ascii(LineFilter):
     """Draws the signs of the screen in ASCII, at the very edge: nothing else has to know of it."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         """The same line, each sign in its place."""
         return [
-            segment if segment.text.isascii() else Segment(segment.text.translate(_TABLE), segment.style, None)
+            segment if segment.text.isascii() else Segment(in_ascii(segment.text), segment.style, None)
             for segment in segments
         ]

@@ -11,6 +11,7 @@ there would say yes. Pure: nothing here knows the screen.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -161,11 +162,22 @@ class Keymap:
 
 def textual_name(key: str) -> str:
     """The name that Textual has for a key that is written as its character."""
-    if key and not key[-1].isalnum():
+    if key and not key[-1].isalnum() and key != "ctrl+@":
         from textual.keys import _character_to_key  # noqa: PLC0415 - only where a sign is moved
 
         return key[:-1] + _character_to_key(key[-1])
     return key
+
+
+def written(key: str) -> str:
+    """A key of Textual's as `[keys]` takes it, as its character where it has one."""
+    from textual.keys import key_to_character  # noqa: PLC0415 - only where keys are looked at
+
+    *modifiers, last = key.split("+") if key != "+" else [key]
+    if last not in NAMED:
+        signs = {"\r": "enter", **{textual_name(sign): sign for sign in string.punctuation}}
+        last = signs.get(last) or key_to_character(last) or last
+    return "+".join((*modifiers, last))
 
 
 USUAL = Keymap()
@@ -185,6 +197,8 @@ def fault_of_key(key: str, *, letter: bool = False, pane: bool = False) -> str:
     ):
         near = did_you_mean(last, NAMED) if len(last) > 1 else ""
         return f"{key!r} is no key{near or '; tui-agent keys --probe shows what a key is called'}"
+    if modifiers == ["shift"] and len(last) == 1 and last.upper() != last.lower():
+        return f"{key} arrives as {last.upper()}"
     if letter:
         return "" if not modifiers else f"{key!r}: one key behind the leader, such as m"
     if not pane and len(last) == 1 and not {"ctrl", "alt", "super"} & set(modifiers):
@@ -204,7 +218,8 @@ def keymap(table: Mapping[str, str]) -> tuple[Keymap, list[Told]]:
     for name, value in table.items():
         behind = name.startswith("leader.")
         action = BY_ID.get(LEADER if name == "leader" else name.removeprefix("leader.") if behind else name)
-        keys = tuple(key for part in value.split(",") if (key := part.strip()) and key != NONE)
+        parts = [","] if value.strip() == "," else value.split(",")
+        keys = tuple(key for part in parts if (key := part.strip()) and key != NONE)
         keys = tuple(key.lower() if len(key) > 1 else key for key in keys)
         if why := _refused(name, action, keys, behind=behind):
             faults.append((name, why))

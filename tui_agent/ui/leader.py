@@ -19,14 +19,17 @@ from tui_agent.ui.modal import Modal
 _MORE = re.compile(r"[:;]")
 SHOW_AFTER = 0.3
 GIVE_UP_AFTER = 3.0
+ROOMY = 80
+"""From so many cells on there is room for whole titles."""
 
 
 def strip_text(keys: Keymap, instead: Mapping[str, Action], width: int) -> Text:
-    """Every leader key with what it does, in as few rows as they need; a title says in its first words what that is."""
+    """Every leader key with what it does, in as few rows as they need: the first words of its title, one where there is little room."""
     rows, row = [], Text(f" {keys.leader} ", "bold")
     for usual in keys.actions:
         if usual.leader:
-            title = _MORE.split(instead.get(usual.leader, usual).title)[0].lower()
+            action = instead.get(usual.leader, usual)
+            title = action.hint if width < ROOMY and action.hint else _MORE.split(action.title)[0].lower()
             item = Text.assemble((key_name(usual.leader), "bold"), f" {title}")
             if row.cell_len + item.cell_len + 3 > width:
                 rows.append(row)
@@ -70,6 +73,7 @@ class Leader(Modal[str | None]):
         """The second key decides; an unknown one closes the strip."""
         event.stop()
         event.prevent_default()
-        wanted = {event.key, event.character or ""}
+        held = event.key.removeprefix("ctrl+") if event.key != "ctrl+c" else ""  # Ctrl+X Ctrl+E: it was still down
+        wanted = {event.key, event.character or "", held}
         known = {**{a.leader: a for a in self._keys.actions if a.leader}, **self._instead}
         self.dismiss(next((action.id for key, action in known.items() if key in wanted), None))

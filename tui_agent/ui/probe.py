@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from textual import events
 from textual._xterm_parser import XTermParser
 
-from tui_agent.ui.keymap import Keymap
+from tui_agent.ui.keymap import Keymap, written
 from tui_agent.ui.terminal import patch_keys
 
 _ASK, _GIVE_BACK = b"\x1b[>1u", b"\x1b[<u"
@@ -21,18 +21,32 @@ _ALONE = 0.1
 """Seconds after which an Esc was the key itself."""
 
 
+def pieces(data: bytes) -> Iterator[tuple[bytes, str]]:
+    """What came at once, cut after each key that the screen makes of it, with the name of the key for `[keys]`."""
+    parser, begun = XTermParser(), ""
+    for piece in (*data.decode("utf-8", "surrogateescape"), ""):
+        begun += piece
+        readable = piece.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        for event in parser.feed(readable):
+            if isinstance(event, events.Key | events.Paste):
+                name = written(event.key) if isinstance(event, events.Key) else "a paste"
+                rest = piece if piece == "\x1b" and begun != piece else ""  # it begins what comes next
+                yield begun.removesuffix(rest).encode("utf-8", "surrogateescape"), name
+                begun = rest
+    if begun:
+        yield begun.encode("utf-8", "surrogateescape"), "nothing that the screen knows"
+
+
 def names(data: bytes) -> list[str]:
     """The keys that the screen makes of what came in one piece."""
-    parser = XTermParser()
-    found = [*parser.feed(data.decode("utf-8", "replace")), *parser.feed("")]
-    return [event.key for event in found if isinstance(event, events.Key)]
+    return [name for _, name in pieces(data)]
 
 
 def lines(data: bytes, keys: Keymap) -> Iterator[str]:
     """What is told of one piece: a line for each key."""
-    for key in names(data) or ["nothing that the screen knows"]:
+    for sent, key in pieces(data):
         action = next((a for a in keys.actions if a.scope in {"app", "composer"} and key in a.keys), None)
-        yield f"{data!r:<24} {key:<20} {f'{action.id}: {action.title}' if action else ''}".rstrip()
+        yield f"{sent!r:<24} {key:<20} {f'{action.id}: {action.title}' if action else ''}".rstrip()
 
 
 def probe(keys: Keymap) -> None:

@@ -48,6 +48,7 @@ class Reading:
             "scroll.home": lambda _: view.to_start(),
             "scroll.end": lambda _: view.to_end(),
             "copy.answer": self.copy_answer,
+            "pane.transcript": self.enter,
             "transcript.find": self.find,
             **dict.fromkeys(("transcript.messages", "transcript.outline"), self.outline),
             "transcript.up": lambda _: self.step(-1),
@@ -76,6 +77,11 @@ class Reading:
         return "" if self.search is None else f"{self.search.told}: {self.search.words}"
 
     # ------------------------------------------------------------------ moving
+
+    def enter(self, _: str) -> None:
+        """The keys go to the transcript."""
+        self._screen.files.uncover()
+        self._view.focus()
 
     def step(self, by: int) -> None:
         """To the next entry; in one that is higher than the view, on to its end first."""

@@ -51,6 +51,7 @@ class Sending:
 
     def _message(self, talk: Conversation, sent: Composer.Submitted) -> None:
         screen = self._screen
+        screen.files.uncover()
         screen.transcript.to_end()
         (talk.steer if sent.soon else talk.send)(sent.text)
         screen.desk.sent(sent.draft)

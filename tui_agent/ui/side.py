@@ -16,7 +16,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui_agent.core.display import label
+from tui_agent.core.display import label, plain
 from tui_agent.core.fold import Change
 from tui_agent.ui.tree import FileTree
 
@@ -162,12 +162,13 @@ class SidePane(Vertical):
         self._changes, self._plan = Changes(), Plan()
         self._of_git: Mapping[str, str] = {}
         self.files = FileTree(root)
+        self._head = Static(Text("FILES", "bold"), markup=False)
 
     def compose(self) -> ComposeResult:
         """The three parts."""
         yield self._changes
         yield self._plan
-        yield Static(Text("FILES", "bold"), markup=False)
+        yield self._head
         yield self.files
 
     def show(self, changes: Mapping[str, Change], plan: PLAN) -> None:
@@ -179,6 +180,12 @@ class SidePane(Vertical):
         if other or plan != self._plan.items:
             self._plan.items = plan
             self.share()
+
+    def name_files(self, which: str) -> None:
+        """Say at the head of the files which of them are shown, "" for all."""
+        self._head.update(
+            Text.assemble(("FILES", "bold"), (f"  {plain(which, 'title')}" * bool(which), "dim"), no_wrap=True)
+        )
 
     def on_resize(self) -> None:
         """Another height."""

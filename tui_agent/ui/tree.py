@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -202,7 +201,7 @@ class FileTree(Tree[Entry]):
 
     def show_only(self, paths: Iterable[str] | None) -> None:
         """Show these files alone, each with its whole path; with None the folders again."""
-        only = None if paths is None else tuple(islice(paths, PAGE))
+        only = None if paths is None else tuple(paths)
         if only != self._only:
             self._only = only
             self._read(self.root)
@@ -303,7 +302,9 @@ class FileTree(Tree[Entry]):
         assert node.data is not None
         path = node.data.path
         if self._only is not None and node is self.root:
-            names = [Entry(name, "file", plain(name, "path")) for name in self._only]
+            names = [Entry(name, "file", plain(name, "path")) for name in self._only[:PAGE]]
+            if (rest := len(self._only) - PAGE) > 0:
+                names.append(Entry("\0rest", "note", f"… {rest:,} more"))
             await self._show(node, names or [Entry("\0", "note", "no file")])
             return
         try:

@@ -96,9 +96,10 @@ class Turn:
                 self._screen.conversation.hurry()
             return
         said = self._screen.conversation.said
-        if text := self._screen.composer.text.strip() or (said[-1] if said else ""):
-            self._screen.composer.load("")
-            self._screen.conversation.send(text)
+        if self._screen.composer.submit():
+            return
+        if said:
+            self._screen.conversation.send(said[-1])
         elif (
             failure := self._screen.conversation.failure
         ) is not None:  # of a choice; variables change with the process
