@@ -77,9 +77,8 @@ def state(events: Iterable[ev.Event | ev.Unknown]) -> State:
             case ev.Undone(paths=paths, left=left) if redo:
                 step, before = redo.pop()
                 turns = [_only(was, now, (*paths, *step.same)) for was, now in zip(before, turns, strict=False)]
-                if rest := narrowed(
-                    step.receipts, (*paths, *left), keep=False
-                ):  # it was killed before it came to these
+                rest = narrowed(step.receipts, (*paths, *left), keep=False)
+                if rest:  # it was killed before it came to these
                     redo.append((Step(step.turn, rest), before))
             case _ if turns:
                 made = tuple(receipt for receipt in fold.receipts((event,)) if receipt.touched)
