@@ -33,7 +33,7 @@ from tui_agent.core.types import (
     ToolMessage,
     UserMessage,
 )
-from tui_agent.protocols.dialect import Speech
+from tui_agent.protocols.dialect import Native, Speech
 from tui_agent.protocols.native import StepDown
 from tui_agent.providers.scripted import scripted
 from tui_agent.tools.registry import TOOLS
@@ -256,6 +256,19 @@ async def test_auto_takes_a_call_written_as_text_and_goes_on_in_json() -> None:
         UserMessage("Tool result:\nhi"),
     )
     assert [e.protocol for e in events if isinstance(e, ev.ProtocolChosen)] == ["json"]
+
+
+@pytest.mark.parametrize("text", ["I read it.", "", '{"name": "fly", "arguments": {}}'])
+def test_a_native_reply_that_is_no_call_keeps_its_words(text: str) -> None:
+    assert Native().decode(Reply(text, finish="stop"), OFFERED) == Reply(text, finish="stop")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "text"), [("json", READ), ("verbs", "READ a.py"), ("json", "words"), ("verbs", "")]
+)
+def test_a_reply_that_failed_or_was_refused_is_no_action_in_any_form(protocol: str, text: str) -> None:
+    for failed in (Reply(text, error=ProviderError("server", "502")), Reply(text, refusal="no", finish="stop")):
+        assert speech(protocol).decode(failed, OFFERED) == failed
 
 
 async def test_a_native_profile_takes_the_call_and_stays_native() -> None:
