@@ -302,3 +302,10 @@ async def test_resizing_changes_nothing_else():
             await d.pilot.pause()
         assert d.screen is screen
         assert not d.task.done()
+
+
+async def test_why_to_look_closely_breaks_between_words():
+    caution = "found in Makefile; yes also keeps it as the check of this folder, no does not ask again"
+    effect = WriteBytes("a.py", b"a\n", b"b\n")
+    async with dialog(replace(request(effect), caution=caution), size=(80, 24)) as d:
+        assert "this folder, no does not" in " ".join(d.text.replace("│", " ").split())

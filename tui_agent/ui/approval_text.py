@@ -180,7 +180,7 @@ def summary_lines(asked: Subject, view: WrapView, where: str, width: int, whole:
 
 def warning_lines(reasons: Iterable[str], warns: Iterable[str], width: int) -> list[Content]:
     """Why to look closely: reasons of the mechanism ("" is none), then what the sanitiser found."""
-    parts = [styled(one_line(reason), _WARNING) for reason in reasons if reason]
+    parts = [line for reason in reasons if reason for line in styled(one_line(reason), _WARNING).wrap(width)]
     parts += [Content.styled(_WARNS.get(name, name), _WARNING) for name in sorted(warns)]
     return flow([Content.styled("look closely:", _WARNING), *parts], width) if parts else []
 
