@@ -228,8 +228,10 @@ def touched(folder: Path) -> float:
     return max(times)
 
 
-def delete(folder: Path, before: float | None = None) -> None:
+def delete(folder: Path, before: float | None = None) -> bool:
     """Remove a session with its copies, for good; with `before` only when it was not touched since that time.
+
+    False: another process has removed it, or does so now.
 
     Raises:
         HeldError: it is open.
@@ -239,7 +241,11 @@ def delete(folder: Path, before: float | None = None) -> None:
         raise AgentError(f"not removed: {why}")
     try:
         lock = Lock(folder / LOCK)
-    except OSError as error:
+    except (OSError, AgentError) as error:
+        if not there(folder):
+            return False
+        if isinstance(error, AgentError):
+            raise
         raise AgentError(f"{folder} cannot be removed: {error.strerror}") from error
     gone = folder.with_name(f"{GONE}{folder.name}")  # a half removed one is never listed
     try:
@@ -259,6 +265,7 @@ def delete(folder: Path, before: float | None = None) -> None:
     for half in folder.parent.glob(f"{GONE}*"):  # those that a kill left
         with suppress(OSError):
             _remove(half)
+    return True
 
 
 def _remove(gone: Path) -> None:

@@ -337,8 +337,13 @@ def test_of_two_that_remove_at_once_both_are_content(kept: Path, monkeypatch: py
         raise FileNotFoundError(2, "No such file or directory", str(path))
 
     monkeypatch.setattr(shutil, "rmtree", beside)
-    sessions.delete(folder)
+    assert sessions.delete(folder)
     assert [path for path in kept.iterdir() if path.is_dir()] == []
+    assert not sessions.delete(folder)  # whoever comes second has nothing to do, and nothing to complain of
+    lock = Lock((folder := made(kept, *turn("two"))) / "lock")
+    monkeypatch.setattr(sessions, "Lock", lambda _: (folder.rename(kept / ".gone-x"), Lock(kept / ".gone-x" / "lock")))
+    assert not sessions.delete(folder)
+    lock.release()
 
 
 def test_who_waited_for_the_lock_of_a_removed_session_is_told(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:

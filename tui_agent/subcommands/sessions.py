@@ -119,17 +119,17 @@ def prune(older: str | None, paths: Paths, *, dry_run: bool) -> int:
         )
     before = time.time() - int(age[1]) * _UNITS[age[2]]
     old = prunable(listed(paths.sessions), paths.sessions, before)
-    failed, removed = 0, 0
+    failed, done = False, list[Summary]()
     for one in old:
         try:
-            if not dry_run:
-                delete(paths.sessions / one.id, before)
+            if not dry_run and not delete(paths.sessions / one.id, before):
+                continue  # another prune was faster
         except AgentError as error:
-            failed += 1
+            failed = True
             print(plain(f"not removed  {one.id}  {error}"))
         else:
-            removed += one.size
+            done.append(one)
             print(f"{'would remove' if dry_run else 'removed'}  {row(one, folder=True)}")
     verb = "would be removed" if dry_run else "removed"
-    print(f"{len(old) - failed} session{'s' * (len(old) - failed != 1)} {verb}, {size(removed)}")
+    print(f"{len(done)} session{'s' * (len(done) != 1)} {verb}, {size(sum(one.size for one in done))}")
     return 1 if failed else 0
