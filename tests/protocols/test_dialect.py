@@ -271,6 +271,19 @@ def test_a_reply_that_failed_or_was_refused_is_no_action_in_any_form(protocol: s
         assert speech(protocol).decode(failed, OFFERED) == failed
 
 
+def test_a_last_reply_without_tools_says_nothing_about_the_protocol() -> None:
+    dialect = speech("json", auto=True)
+    for _ in range(3):
+        dialect, why = dialect.after(Reply(BROKEN, finish="stop"), ())
+        assert (dialect.name, why) == ("json", "")
+
+
+def test_an_action_that_was_cut_is_said_again_as_it_came() -> None:
+    cut = '{"tool": "read_file", "pa'
+    sent = speech("json").encode(Request("s", (UserMessage("t"), AssistantMessage(cut)), OFFERED))
+    assert sent.messages[1] == AssistantMessage(cut)
+
+
 async def test_a_native_profile_takes_the_call_and_stays_native() -> None:
     events, seen = await play(speech(), '{"name": "read_file", "arguments": {"path": "a.py"}}', "It says hi.")
     assert end(events).reason is StopReason.COMPLETED
