@@ -105,9 +105,10 @@ def size(count: int) -> str:
 
 def append_private(file: Path, line: str) -> None:
     """Add a line to a file that nobody else may read; a disk that refuses costs the line and nothing else."""
+    kind = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe there is not waited for
     try:
         private_folder(file.parent)
-        with open(file, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as out:
+        with os.fdopen(os.open(file, kind, 0o600), "a", encoding="utf-8") as out:
             out.write(line + "\n")
     except OSError:
         return  # it is for looking at, and must never stop the work

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -91,6 +92,13 @@ def test_a_disk_that_refuses_costs_no_entry_of_this_program(tmp_path: Path) -> N
     history = History(tmp_path / "file" / "h.jsonl")
     history.add(Draft("kept"))
     assert texts(history) == ["kept"]
+
+
+def test_a_pipe_in_its_place_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")  # nobody reads it: to write into it would wait for ever
+    history = History(tmp_path / "pipe")
+    history.add(Draft("fix it"))
+    assert texts(history) == ["fix it"]
 
 
 def test_up_and_down_end_at_the_draft() -> None:
