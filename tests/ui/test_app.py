@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from tests.waiting import PATIENCE, until
 from tui_agent import demo
@@ -425,6 +427,18 @@ async def test_ctrl_may_stay_down_behind_the_leader(tmp_path: Path) -> None:
             if screen is Palette:
                 await pilot.press("escape")
                 await until(lambda: app.screen is app.main)
+
+
+@pytest.mark.parametrize("second", ["slash", "t", "p", "m", "l"])
+async def test_what_is_typed_at_once_behind_the_leader_is_not_lost(tmp_path: Path, second: str) -> None:
+    """On a busy machine all of it reached the strip, which was gone, and nobody else."""
+    async with running(tmp_path, scripted([])) as (app, _):
+        for key in ("ctrl+x", second, *"needle"):
+            app.post_message(events.Key(key, {"slash": "/", "ctrl+x": None}.get(key, key)))
+        if second == "l":  # nothing waits, so that no list opens
+            await until(lambda: app.main.composer.text == "needle")
+        else:
+            await until(lambda: [field.value for field in app.screen.query(Input)] == ["needle"])
 
 
 async def test_copying_the_last_answer(tmp_path: Path) -> None:

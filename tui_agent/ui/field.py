@@ -52,6 +52,11 @@ class Field(Input):
                 event.stop()
                 return
 
+    async def take_early(self, event: events.Key) -> None:
+        """Take a key that came before the keyboard was given to this field: it reached the screen around, as no letter does now."""
+        if event.is_printable or not self.has_focus:
+            await self.take(event)
+
     def feed_paste(self, text: str) -> None:
         """Take a paste that reached somebody else, on one line."""
         self.insert_text_at_cursor(one_line(text))

@@ -48,6 +48,8 @@ class Leader(Modal[str | None]):
         super().__init__()
         self._keys = keys
         self._instead = instead
+        self._late: list[events.Key] = []
+        self._done = False
 
     def compose(self) -> ComposeResult:
         """The strip, hidden at first."""
@@ -73,7 +75,19 @@ class Leader(Modal[str | None]):
         """The second key decides; an unknown one closes the strip."""
         event.stop()
         event.prevent_default()
+        if not self.is_active:
+            self._late.append(event)
+            if self._done:
+                self.hand_on()
+            return
         held = event.key.removeprefix("ctrl+") if event.key != "ctrl+c" else ""  # Ctrl+X Ctrl+E: it was still down
         wanted = {event.key, event.character or "", held}
         known = {**{a.leader: a for a in self._keys.actions if a.leader}, **self._instead}
         self.dismiss(next((action.id for key, action in known.items() if key in wanted), None))
+
+    def hand_on(self) -> None:
+        """It was done: keys that came behind the second one, and reached this, are for what stands there now."""
+        self._done = True
+        late, self._late = self._late, []
+        for event in late:
+            self.app.post_message(events.Key(event.key, event.character))

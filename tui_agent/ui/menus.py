@@ -61,4 +61,11 @@ class Menus:
         talk = self._app.main.conversation
         meant = talk.card.behind_leader if talk is not None and talk.card is not None else {}
         instead = {letter: BY_ID[deed] for key, deed in meant.items() for letter in self._app.keys[key].keys}
-        self._app.push_screen(Leader(self._app.keys, instead), self._app.on_choice(self._app.main.act))
+        leader = Leader(self._app.keys, instead)
+
+        def chosen(choice: str | None) -> None:
+            if choice is not None:
+                self._app.main.act(choice)
+            leader.hand_on()
+
+        self._app.push_screen(leader, chosen)

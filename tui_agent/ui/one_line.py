@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -28,6 +28,10 @@ class OneLine(Modal[str | None]):
         with Horizontal():
             yield Static(self._label, markup=False)
             yield Field(self._text)
+
+    async def on_key(self, event: events.Key) -> None:
+        """What is typed at once is for the field."""
+        await self.query_one(Field).take_early(event)
 
     @on(Input.Submitted)
     def entered(self, event: Input.Submitted) -> None:

@@ -304,6 +304,10 @@ class Palette(Modal[str | None]):
         around = 6 if width < NARROW else 12  # the frame, the query, the note, and the composer that stays in view
         self._rows.styles.height = max(1, min(len(layout(search(self._items, ""), width, {})), height - around))
 
+    async def on_key(self, event: events.Key) -> None:
+        """What is typed at once is for the search."""
+        await self.query_one(Field).take_early(event)
+
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
