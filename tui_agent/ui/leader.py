@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from rich.text import Text
@@ -39,17 +39,19 @@ def strip_text(keys: Keymap, instead: Mapping[str, Action], width: int) -> Text:
     return Text("\n").join([*rows, row])
 
 
-class Leader(Modal[str | None]):
-    """Takes one key and returns the action that it stands for, or None; `instead` are keys with another meaning now."""
+class Leader(Modal[None]):
+    """Takes one key, and lets `act` carry out the action that it stands for; `instead` are keys with another meaning now.
+
+    It is done at once, without a result: a key that came right behind would reach what stands below meanwhile.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = []
 
-    def __init__(self, keys: Keymap, instead: Mapping[str, Action]) -> None:
+    def __init__(self, keys: Keymap, instead: Mapping[str, Action], act: Callable[[str], None]) -> None:
         super().__init__()
         self._keys = keys
         self._instead = instead
-        self._late: list[events.Key] = []
-        self._done = False
+        self._act = act
 
     def compose(self) -> ComposeResult:
         """The strip, hidden at first."""
@@ -72,22 +74,15 @@ class Leader(Modal[str | None]):
             self.dismiss(None)
 
     def on_key(self, event: events.Key) -> None:
-        """The second key decides; an unknown one closes the strip."""
+        """The second key decides; an unknown one closes the strip; one behind them is for what stands there now."""
         event.stop()
         event.prevent_default()
         if not self.is_active:
-            self._late.append(event)
-            if self._done:
-                self.hand_on()
+            self.app.screen._forward_event(events.Key(event.key, event.character))  # noqa: SLF001 - as the app does it
             return
         held = event.key.removeprefix("ctrl+") if event.key != "ctrl+c" else ""  # Ctrl+X Ctrl+E: it was still down
         wanted = {event.key, event.character or "", held}
         known = {**{a.leader: a for a in self._keys.actions if a.leader}, **self._instead}
-        self.dismiss(next((action.id for key, action in known.items() if key in wanted), None))
-
-    def hand_on(self) -> None:
-        """It was done: keys that came behind the second one, and reached this, are for what stands there now."""
-        self._done = True
-        late, self._late = self._late, []
-        for event in late:
-            self.app.post_message(events.Key(event.key, event.character))
+        self.dismiss()
+        if action := next((action for key, action in known.items() if key in wanted), None):
+            self._act(action.id)

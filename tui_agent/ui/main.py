@@ -141,10 +141,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             self.composer.focus()
 
     def _resumed(self, _: App[Any]) -> None:
-        """The terminal is ours again, and shows nothing of us: all of it is drawn, whatever lies on top.
-
-        A question that came meanwhile is new to the person: it is deaf at first, as any.
-        """
+        """The terminal is ours again and shows nothing of us: all is drawn. A question may be new to the person: it is deaf at first."""
         self.attention.come_back()
         self.app.refresh(layout=True)
         for question in (screen for screen in self.app.screen_stack if isinstance(screen, LateModal)):
@@ -253,8 +250,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
             self.files.look_again()
 
     def on_key(self, event: events.Key) -> None:
-        """A letter that a pane has no use for belongs to the message."""
-        if self.pane and event.is_printable and event.key not in self.active_bindings:
+        """A letter that a pane has no use for belongs to the message, and so does one that came while nobody had the keys."""
+        nobody = self.focused is None or self.focused is self.composer  # what it took does not come here
+        if (self.pane or nobody) and event.is_printable and event.key not in self.active_bindings:
             event.stop()
             self.composer.focus()
             self.composer.feed_key(event)

@@ -61,11 +61,9 @@ class Menus:
         talk = self._app.main.conversation
         meant = talk.card.behind_leader if talk is not None and talk.card is not None else {}
         instead = {letter: BY_ID[deed] for key, deed in meant.items() for letter in self._app.keys[key].keys}
-        leader = Leader(self._app.keys, instead)
+        self._app.push_screen(Leader(self._app.keys, instead, self._act))
 
-        def chosen(choice: str | None) -> None:
-            if choice is not None:
-                self._app.main.act(choice)
-            leader.hand_on()
-
-        self._app.push_screen(leader, chosen)
+    def _act(self, action_id: str) -> None:
+        """Carry an action out as if the main screen had taken its key: the strip, which took it, is gone when it is answered."""
+        with self._app.main._context():  # noqa: SLF001 - Textual has no other way to say who asks
+            self._app.main.act(action_id)
