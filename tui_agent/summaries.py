@@ -249,7 +249,7 @@ def texts(folder: Path) -> Iterator[str]:
         return
     for event in events:
         match event:
-            case ev.UserSaid(text) | ev.Steered(text) | ev.Notice(text):
+            case ev.UserSaid(text) | ev.Steered(text) | ev.Notice(text) | ev.Checkpoint(text):
                 yield text
             case ev.AssistantSaid(message):
                 yield message.text

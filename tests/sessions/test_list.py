@@ -60,6 +60,8 @@ def test_the_list_tells_of_each_what_its_log_says(kept: Path) -> None:
     street = made(kept, *turn("one", "The Straße of 300 Kelvin \u212a is Maßarbeit."))
     assert contains(street, "strasse k MASSARBEIT")
     assert not contains(street, "street")
+    died = made(kept, ev.UserSaid("one"), ev.Checkpoint("It is in the haystack"), ev.Checkpoint(", I think"))
+    assert contains(died, "haystack think")
     assert not contains(folder, "type")  # a word of the format is no text of the session
 
 
