@@ -68,7 +68,7 @@ def note(info: ModelInfo, profile: Profile, today: Today) -> str:
     words = []
     if fits(info, today.tokens) == "too small":
         words.append(
-            f"The conversation, about {thousands(today.tokens or 0)} tokens, does not fit {size(info.window)}."
+            f"The conversation, about {thousands(today.tokens or 0)} tokens, does not fit {size(info.window)}: /compact first."
         )
     if info.tools is False:
         words.append("It takes no tools: chat and review only.")
@@ -158,14 +158,16 @@ class Switching:
             app.talk.note(str(error), f"{chosen.name} cannot answer")
         else:
             self._known = None
-            if fault := missing_key(chosen, app.session.terms.environment):
+            fault = missing_key(chosen, app.session.terms.environment)
+            if app.talk.retrying:
+                app.run_worker(app.talk.send_on(), name="send on")
+            elif app.talk.working:  # what is wrong with who comes next is no failure of who answers
+                then = f"Before the next message: {fault}" if fault else f"{chosen.name} answers the next message."
+                app.notify(f"The running turn goes on. {then}", markup=False)
+            elif fault:
                 app.talk.fail(ProviderError("auth", fault))
             else:
                 app.talk.failure = None
-            if app.talk.retrying:
-                app.run_worker(app.talk.send_on(), name="send on")
-            if app.talk.working and not app.talk.retrying:
-                app.notify(f"The running turn goes on. {chosen.name} answers the next message.", markup=False)
         app.talk.catch_up()
         app.changed()
 
