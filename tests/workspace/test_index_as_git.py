@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.test_git import git_here
+from tui_agent.core.disk import beginning
 from tui_agent.core.programs import names_program
+from tui_agent.workspace import git_index
 from tui_agent.workspace.git import FACT, fact
+from tui_agent.workspace.git_index import gitlinks
 
 AS = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
 LINK, FOLDER = 0o160000, 0o040000
@@ -138,3 +141,39 @@ def test_a_word_that_lets_git_into_them_is_said_to_start_programs() -> None:
     for word in ("--submodule=diff", "--sub=diff", "--submodule"):
         assert fact(("git", "log", "-p", word)) == ""
         assert names_program(("git", "log", "-p", word))
+
+
+def test_an_index_is_read_again_when_it_has_changed_however_young(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    file = tmp_path / ".git/index"
+    for kept_back in (False, True):
+        for names in ((b"a",), (b"b",), (b"a", b"c")):
+            index(tmp_path, *((LINK, "0" * 40, name) for name in names))
+            if kept_back:
+                os.utime(file, ns=(0, 0))
+            assert gitlinks(tmp_path / ".git") == {name.decode() for name in names}
+
+
+def test_an_old_index_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(tmp_path, "init", "-q")
+    index(tmp_path, (LINK, "0" * 40, b"a"))
+    times: list[Path] = []
+    monkeypatch.setattr(git_index, "_YOUNG", -(1 << 62))
+    monkeypatch.setattr(git_index, "beginning", lambda file, most: times.append(file) or beginning(file, most))
+    for _ in range(3):
+        assert gitlinks(tmp_path / ".git") == {"a"}
+    assert len(times) == 1
+
+
+@pytest.mark.parametrize("which", ["gitlinks", "entries"])
+def test_an_index_that_is_made_to_take_long_is_read_at_once(which: str, tmp_path: Path) -> None:
+    """Each path is a little longer than the one before: together they would be gigabytes."""
+    one = (
+        struct.pack(">10I", *[0] * 6, LINK, 0, 0, 0) + bytes(20) + struct.pack(">H", 0xFFF) + b"\0" + b"x" * 100 + b"\0"
+    )
+    (tmp_path / "index").write_bytes(data := b"DIRC" + struct.pack(">II", 4, 200_000) + one * 200_000)
+    if which == "entries":
+        assert len(list(git_index.entries(data))) < 1000
+    else:
+        with pytest.raises(git_index.UnreadableIndexError):
+            gitlinks(tmp_path)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+import time
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +23,10 @@ _LINK, _FOLDER = 0xE0, 0x40
 _LONG = 0xFFF
 """A length of a name that only says: at least this."""
 _ODD = "an index that git may take apart otherwise"
+_LONGEST = 1 << 16
+"""Bytes of a path: of longer ones, each a little longer than the one before, an index may hold very many."""
+_YOUNG = 1_000_000_000
+"""Nanoseconds."""
 MOST_FOLDERS = 10_000
 """Folders that are looked through for repositories that an index does not name."""
 
@@ -54,7 +60,7 @@ def entries(data: bytes, hash_size: int = 20) -> Iterator[Entry]:
             dropped, begin = _number(data, begin)
             kept = path[: max(0, len(path) - dropped)]
         end = data.find(b"\0", begin)
-        if end < 0:
+        if end < 0 or len(kept) + end - begin > _LONGEST:
             return
         path = kept + data[begin:end]
         yield Entry(tuple(stat), name, flags, path)
@@ -80,17 +86,16 @@ def gitlinks(mark: Path, hash_size: int = 20, bases: Iterable[Path] = ()) -> set
         UnreadableIndexError: there are some that cannot be found out.
     """
     found, tops = set(), {mark.parent, *bases}
-    for data in _indexes(mark):
-        for kind, path in _no_files(data, hash_size):
-            place = path.decode("utf-8", "surrogateescape")
-            found |= {place} if kind == _LINK else {f"{place}/{each}" for top in tops for each in below(top / place)}
+    for kind, path in _in_indexes(mark, hash_size):
+        place = path.decode("utf-8", "surrogateescape")
+        found |= {place} if kind == _LINK else {f"{place}/{each}" for top in tops for each in below(top / place)}
     return found
 
 
 def enters(mark: Path) -> bool:
     """Whether the index of a repository may hold others, also one that cannot be taken apart."""
     try:
-        return any(True for data in _indexes(mark) for _ in _no_files(data, 20))
+        return any(True for _ in _in_indexes(mark, 20))
     except UnreadableIndexError:
         return True
 
@@ -139,6 +144,8 @@ def _no_files(data: bytes, hash_size: int) -> Iterator[tuple[int, bytes]]:
             dropped, begin = _number(data, begin)
             kept = len(path) - dropped
         end = data.find(b"\0", begin)
+        if end - begin + kept > _LONGEST:
+            raise UnreadableIndexError(_ODD)
         if end < 0 or kept < 0 or (length != _LONG and kept + end - begin != length):
             raise UnreadableIndexError(_ODD)
         if version == 4:
@@ -153,10 +160,20 @@ def _no_files(data: bytes, hash_size: int) -> Iterator[tuple[int, bytes]]:
             yield kind, path
 
 
-def _indexes(mark: Path) -> Iterator[bytes]:
+def _in_indexes(mark: Path, hash_size: int) -> Iterator[tuple[int, bytes]]:
     shared = []
     with contextlib.suppress(OSError), os.scandir(mark) as found:
         shared = sorted(mark / entry.name for entry in found if entry.name.startswith("sharedindex."))
     for file in (mark / "index", *shared):
-        if data := beginning(file, MAX_BYTES):
-            yield data
+        with contextlib.suppress(OSError):
+            info = file.stat()
+            state = info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
+            # who changes it later cannot give it this time again; one as young as the clock is coarse, perhaps
+            read = _read if time.time_ns() - info.st_ctime_ns > _YOUNG else _read.__wrapped__
+            yield from read(file, state, hash_size)
+
+
+@lru_cache(maxsize=64)
+def _read(file: Path, _state: tuple[int, ...], hash_size: int) -> tuple[tuple[int, bytes], ...]:
+    """The same of one file; before each command it is asked for, and seldom another one."""
+    return tuple(_no_files(beginning(file, MAX_BYTES) or b"", hash_size))

@@ -64,8 +64,8 @@ class CommandResult:
     `output` is standard output and error as they came; of more than `max_output` bytes the head and the tail, with
     a line between them that counts what was left out. `duration` is in seconds. `error` is one sentence that says
     why it could not be started. `killed` holds the pids of processes it left that had to be ended. `sandbox` is the
-    kind that it ran in ("none": in none, "": nobody asked for one), `remarks` are sentences on what that did and on what the command could not tell,
-    `warnings` those that the person must see, too.
+    kind that it ran in ("none": in none, "": nobody asked for one), `remarks` are sentences on what that did, or on
+    what the command could not tell, `warnings` those that the person must see, too.
     """
 
     exit_code: int | None
