@@ -443,21 +443,24 @@ def _commands(root: Path, terms: Terms, offer: _Asker, rules: Rules) -> Confined
 
 def _workspace(session: Session, policy: Policy) -> Workspace:
     terms = session.terms
-    return Workspace(
-        session.root,
-        session.ask,
-        policy,
-        blobs=session.place.blobs,
-        temporary=terms.paths.data / "writing",
-        run=session.commands.plain,
-        commands=session.commands,
-        own=filter(None, (*terms.paths.all, terms.user_file)),
-        command_timeout=terms.settings.limits.command_timeout,
-        elsewhere=session.beyond,
-        servers=terms.servers,
-        hide=terms.hidden.hide,
-        journal=session.log.append,
-    )
+    try:
+        return Workspace(
+            session.root,
+            session.ask,
+            policy,
+            blobs=session.place.blobs,
+            temporary=terms.paths.data / "writing",
+            run=session.commands.plain,
+            commands=session.commands,
+            own=filter(None, (*terms.paths.all, terms.user_file)),
+            command_timeout=terms.settings.limits.command_timeout,
+            elsewhere=session.beyond,
+            servers=terms.servers,
+            hide=terms.hidden.hide,
+            journal=session.log.append,
+        )
+    except OSError as error:
+        raise AgentError(f"the folder {session.root} cannot be used: {error.strerror}") from error
 
 
 SHELL = frozenset({"run_shell"})

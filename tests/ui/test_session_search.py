@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.sessions.story import made, turn
 from tests.ui.test_app import running, send, text_of
 from tests.ui.test_session_list import list_open, shown
@@ -14,7 +16,9 @@ from tests.ui.test_sessions import answers, kept, opened
 from tests.ui.test_undo_screen import closed, model, two_turns, undo_open
 from tests.waiting import until
 from tui_agent.core import events as ev
+from tui_agent.core.lock import holder
 from tui_agent.sessions import Place
+from tui_agent.ui import shelf
 from tui_agent.unsent import Unsent
 
 
@@ -64,3 +68,31 @@ async def test_no_other_session_is_gone_to_while_files_are_restored(tmp_path: Pa
         done.set()
         await closed(app)
         assert isinstance(session.events[-1], ev.Undone)
+
+
+@pytest.mark.parametrize("command", ["/new", "/fork", "/load saved.json", "/resume earlier"])
+async def test_in_a_folder_that_is_gone_no_session_is_opened_and_this_one_stays(tmp_path: Path, command: str) -> None:
+    made(kept(tmp_path), *turn("earlier"), cwd=str(tmp_path / "work"))
+    folder = made(kept(tmp_path), *turn("one"), cwd=str(tmp_path / "work"))
+    async with opened(tmp_path, answers("still here"), folder) as (app, pilot):
+        (tmp_path / "work").rename(tmp_path / "moved")
+        await send(app, pilot, command)
+        await until(lambda: any("is gone. Put it back first" in n.message for n in app._notifications))
+        await send(app, pilot, "hello")
+        await until(lambda: "still here" in text_of(app))
+        assert app.session.id == folder.name
+        (tmp_path / "moved").rename(tmp_path / "work")
+
+
+async def test_a_folder_that_goes_at_the_last_moment_leaves_the_screen_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made(kept(tmp_path), *turn("one"), cwd=str(tmp_path / "work"))
+    async with opened(tmp_path, answers("still here"), folder) as (app, pilot):
+        (tmp_path / "work").rename(tmp_path / "moved")
+        monkeypatch.setattr(shelf, "is_folder", lambda _: True)
+        await send(app, pilot, "/fork")
+        await until(lambda: any("cannot be used: No such file" in n.message for n in app._notifications))
+        assert (app.session.id, "done" in text_of(app)) == (folder.name, True)
+        assert [one.name for one in kept(tmp_path).iterdir() if holder(one / "lock")] == [folder.name]
+        (tmp_path / "moved").rename(tmp_path / "work")

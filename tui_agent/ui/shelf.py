@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.core import events as ev
 from tui_agent.core import fold
-from tui_agent.core.disk import is_file
+from tui_agent.core.disk import is_file, is_folder
 from tui_agent.core.display import label, plain
 from tui_agent.core.lock import holder
 from tui_agent.core.profile import Profile
@@ -85,6 +85,8 @@ class Shelf:
             raise AgentError(f"A turn is running. Stop it first {how}, then go to another session.")
         if any(worker.name in {"undo", "revert"} and not worker.is_finished for worker in self._app.workers):
             raise AgentError("Files are being restored. Try again in a moment.")
+        if not is_folder(root := self._app.session.root):
+            raise AgentError(f"The folder {root} is gone. Put it back first; this session is kept all the same.")
         if self._app.session.jobs.bound:
             raise AgentError(
                 "A command of this session runs in the background. End it first (/jobs), or wait for its end."
@@ -126,7 +128,11 @@ class Shelf:
         )
         again = self._as_before(chosen)
         before = app.session if app.main.conversation is not None else None
-        app.converse(Session(app.terms(), app.main.asking.ask, place))
+        session = Session(app.terms(), app.main.asking.ask, place)
+        if before is not None:  # it goes only now that there is another one
+            app.main.composer.load("")
+            app.main.transcript.restart()
+        app.converse(session)
         if before is not None and chosen is None:  # a new one
             keep_choices(before, app.session)
             if app.session.beyond.searching:
@@ -220,9 +226,11 @@ class Shelf:
         app.main.drafts.save()
         old = app.session
         await app.talk.stop()
-        app.main.composer.load("")
-        app.main.transcript.restart()
-        self.show(place)
+        try:
+            self.show(place)
+        except AgentError:
+            place.close()
+            raise
         app.session.jobs.bring(old.jobs)
         old.place.close()
 
