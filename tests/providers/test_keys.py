@@ -278,6 +278,8 @@ async def test_headers_and_path(loopback: Any) -> None:
         ("https://h/x/v1", "/v1/messages", "https://h/x/v1/messages"),
         ("http://h:11434/api", "/api/chat", "http://h:11434/api/chat"),
         ("http://h:11434", "/api/chat", "http://h:11434/api/chat"),
+        ("https://h", "/v1/models?limit=9", "https://h/v1/models?limit=9"),
+        ("https://h/v1?version=2", "/v1/models?limit=9", "https://h/v1/models?version=2&limit=9"),
     ],
 )
 def test_endpoint_and_path(endpoint: str, path: str, url: str) -> None:

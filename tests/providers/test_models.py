@@ -240,3 +240,9 @@ def test_the_window_of_a_model_is_not_that_of_its_sister() -> None:
     assert read_loaded("qwen3", loaded) == 32_768
     assert read_loaded("qwen3:8b", loaded) == 4096
     assert read_loaded("qwen3:4b", loaded) is None
+
+
+async def test_a_long_list_is_asked_for_whole(loopback: Any) -> None:
+    server = await loopback(serving({"/v1/models?limit=1000": {"data": [{"id": "a"}, {"id": "b"}], "has_more": False}}))
+    used = Profile("p", "anthropic", "anthropic", server.url, "a")
+    assert [model.id for model in await list_models(used, env={})] == ["a", "b"]

@@ -217,6 +217,59 @@ async def test_the_issuer_is_named_through_a_proxy_too_and_nothing_is_sent_to_wh
     assert server.peers == []
 
 
+async def test_tls_that_breaks_behind_its_beginning_is_a_sentence_too(loopback: Any) -> None:
+    """httpx hands on what OpenSSL says there as it is: an alert, as of a server that wants a certificate, or bytes changed on the way."""
+    broken, ended = asyncio.Event(), list[asyncio.StreamWriter]()
+
+    async def script(peer: Peer) -> None:
+        broken.set()
+        await peer.until_gone()
+
+    server = await loopback(script, tls=True)
+
+    async def between(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        inward, outward = await asyncio.open_connection("127.0.0.1", server.port)
+
+        async def copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(ConnectionError):
+                while data := await source.read(4096):
+                    sink.write(data)
+            outward.close()
+            writer.close()
+
+        async def spoil() -> None:
+            await broken.wait()
+            writer.write(b"\x17\x03\x03\x00\x20" + bytes(32))
+
+        await asyncio.gather(copy(reader, outward), copy(inward, writer), spoil())
+        ended.append(outward)
+
+    relay = await asyncio.start_server(between, "127.0.0.1", 0)
+    where = f"https://127.0.0.1:{relay.sockets[0].getsockname()[1]}"
+    used = profile(f"{where}/v1", options={"ca_file": str(TLS / "authority.pem"), "retries": 0})
+    error = error_of(await run(used))
+    assert (error.kind, error.retryable, error.sent) == ("network", True, True)
+    assert error.message == f"the encrypted connection to {where} broke"
+    broken.clear()
+    with pytest.raises(AgentError, match="the encrypted connection to .* broke"):
+        await list_models(used, env={"SOME_KEY": KEY})
+    relay.close()
+    await until(lambda: len(ended) == 2)
+
+
+def test_a_certificate_of_ones_own_that_is_wanted_is_told_as_that() -> None:
+    wanted = ssl.SSLError(1, "x")
+    wanted.reason = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
+    error = transport.transport_error(wanted, "https://h/v1")
+    assert error.message == "https://h wants a certificate of yours, and there is none to show"
+    assert (error.retryable, error.free) == (False, True)
+    wanted.reason = "SSLV3_ALERT_HANDSHAKE_FAILURE"  # older TLS does not say what is missing
+    import httpx
+
+    error = transport.transport_error(raised(httpx.ConnectError(""), wanted), "https://h/v1")
+    assert error.message == "https://h broke off TLS: it may want a certificate of yours, or another version of TLS"
+
+
 @given(st.binary(max_size=300), st.integers(0, 2000), st.binary(max_size=3))
 def test_a_certificate_that_cannot_be_read_has_no_issuer(noise: bytes, at: int, other: bytes) -> None:
     der = ssl.PEM_cert_to_DER_cert((TLS / "authority.pem").read_text())

@@ -34,7 +34,6 @@ async def answered(call: Call, body: Mapping[str, Any] | None = None) -> AsyncIt
     Raises:
         AgentError: `Refused` in the server's own words but without any key, `Unanswered` where nobody answered.
     """
-    httpx = connection.load_httpx()
     sent = {"headers": {**call.headers, "accept": "application/json"}, "json": body}
     try:
         async with (
@@ -48,5 +47,5 @@ async def answered(call: Call, body: Mapping[str, Any] | None = None) -> AsyncIt
             yield pieces
     except WireFault as fault:
         raise AgentError(fault.error.message) from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except connection.failures() as error:
         raise Unanswered((await connection.explained(error, call)).message) from None

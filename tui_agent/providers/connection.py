@@ -116,7 +116,7 @@ async def prepare(wire: Wire, profile: Profile, env: Mapping[str, str], network:
 
 
 def endpoint_url(profile: Profile, path: str) -> str:
-    """The profile's endpoint with the wire's path, whatever part of it the endpoint already has.
+    """The profile's endpoint with the wire's path, whatever part of it the endpoint already has; a query of both is kept.
 
     Raises:
         ConfigError: the endpoint is missing or is no http(s) address.
@@ -128,10 +128,11 @@ def endpoint_url(profile: Profile, path: str) -> str:
     if parts is None or not is_server(profile.endpoint):
         raise ConfigError(f"{where}: endpoint must be an http:// or https:// address")
     base = parts.path.rstrip("/")
+    path, _, query = path.partition("?")
     steps = path.split("/")[1:]
     present = next((n for n in range(len(steps), 0, -1) if base.endswith("/" + "/".join(steps[:n]))), 0)
     full = "/".join([base, *steps[present:]])
-    return urlunsplit((parts.scheme, parts.netloc, full, parts.query, ""))
+    return urlunsplit((parts.scheme, parts.netloc, full, "&".join(filter(None, (parts.query, query))), ""))
 
 
 # ------------------------------------------------------------------ the client
@@ -151,6 +152,12 @@ def load_httpx() -> Any:
             finally:
                 del sys.modules["httpx._main"]
         return sys.modules["httpx"]
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """What may be raised on the way to a server: what httpx knows, and TLS that fails behind its beginning, as it came."""
+    httpx = load_httpx()
+    return httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ssl.SSLError
 
 
 @asynccontextmanager
@@ -308,9 +315,8 @@ async def refusal(response: Any, call: Call) -> tuple[ProviderError, str]:
 
 async def _said(response: Any, seconds: float) -> bytes:
     """What came of an error's body within a size and some seconds in all: the status alone already is an answer."""
-    httpx = load_httpx()
     body = bytearray()
-    with contextlib.suppress(TimeoutError, httpx.TransportError, httpx.DecodingError):
+    with contextlib.suppress(TimeoutError, *failures()):
         async with asyncio.timeout(seconds), aclosing(unpacked(response)) as chunks:
             async for data in chunks:
                 body += data
@@ -368,7 +374,7 @@ async def _issuer(call: Call) -> str:
 
     anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
-    with contextlib.suppress(_HungUp, TimeoutError, OSError, httpx.HTTPError):
+    with contextlib.suppress(_HungUp, TimeoutError, *failures()):
         async with (
             asyncio.timeout(_LOOK),
             httpx.AsyncClient(verify=anybody, trust_env=False, proxy=call.proxy) as client,

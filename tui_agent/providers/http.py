@@ -30,7 +30,17 @@ from tui_agent.core.types import (
     TextDelta,
 )
 from tui_agent.providers import errors, vendors
-from tui_agent.providers.connection import Call, client, explained, load_httpx, prepare, refusal, told, unpacked
+from tui_agent.providers.connection import (
+    Call,
+    client,
+    explained,
+    failures,
+    load_httpx,
+    prepare,
+    refusal,
+    told,
+    unpacked,
+)
 from tui_agent.providers.effort import with_effort
 from tui_agent.providers.masking import Mask
 from tui_agent.providers.network import Network
@@ -157,7 +167,6 @@ def shortened(wire: Wire, profile: Profile, request: Request, vendor: Vendor) ->
 
 async def _attempt(call: Call, body: Mapping[str, Any], decoder: Decoder) -> AsyncGenerator[Delta]:
     """One exchange. Ends with `ReplyEnd`, or raises `_Refused` before the first delta."""
-    httpx = load_httpx()
     mask = Mask(call.network.secrets)
     failure: ProviderError | None = None
     try:
@@ -173,7 +182,7 @@ async def _attempt(call: Call, body: Mapping[str, Any], decoder: Decoder) -> Asy
                         yield delta
     except WireFault as fault:
         failure = fault.error
-    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+    except failures() as error:
         failure = await explained(error, call)
     for delta in mask.through(decoder.finish(failure)):
         if isinstance(delta, ReplyEnd) and delta.error is not None:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from tui_agent import __version__
 from tui_agent.core.address import is_encrypted, is_loopback, is_server, origin
 from tui_agent.core.types import AgentError, ConfigError, Forgotten
-from tui_agent.providers.connection import BUNDLE, load_httpx, tls, unpacked
+from tui_agent.providers.connection import BUNDLE, failures, load_httpx, tls, unpacked
 from tui_agent.providers.keys import check_header
 from tui_agent.providers.network import Network
 from tui_agent.providers.sse import MAX_EVENT, SseDecoder
@@ -168,7 +168,6 @@ class HttpLink:
         self, method: str, content: bytes | None = None, more: Mapping[str, str] | None = None
     ) -> AsyncIterator[Any]:
         """A response of which only the head was read. Raises `AgentError`, for what fails while it is read `Cut`."""
-        httpx = load_httpx()
         self._network.record(self._url)
         fault: type[AgentError] = AgentError
         headers = {**self._headers, **(more or {})}
@@ -176,7 +175,7 @@ class HttpLink:
             async with self._client.stream(method, self._url, content=content, headers=headers) as response:
                 fault = Cut
                 yield response
-        except httpx.HTTPError as error:
+        except failures() as error:
             raise fault(transport_error(error, self._url).message) from None
 
     async def _read(self, response: Any, events: SseDecoder) -> None:

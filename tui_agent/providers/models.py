@@ -21,7 +21,8 @@ from tui_agent.providers.asking import answered, prepared
 from tui_agent.providers.network import Network, Stranger, Unanswered
 from tui_agent.providers.wire import tokens
 
-_PATHS = {"openai-chat": "/models", "anthropic": "/v1/models", "ollama-native": "/api/tags"}
+_PATHS = {"openai-chat": "/models", "anthropic": "/v1/models?limit=1000", "ollama-native": "/api/tags"}
+"""Where a list is; Anthropic tells twenty where it is not asked for more."""
 _SECONDS = 10.0
 _ASKED = 12
 """How many models of one server are asked about one by one."""

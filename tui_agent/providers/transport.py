@@ -21,6 +21,8 @@ PACKED = "packed as "
 """How a body is said to be packed that cannot be unpacked."""
 _NO_HTTP = late("illegal|malformed|too long|content-length|continuation line|no response line", re.IGNORECASE)
 """What httpx says of bytes that are no HTTP, and not of a connection that ended."""
+_WANTED = late("CERTIFICATE_REQUIRED|ALERT_BAD_CERTIFICATE$")
+"""How OpenSSL says that the other side does not go on without a certificate of this one."""
 _OWN_AUTHORITY = "set ca_file in [network], or SSL_CERT_FILE, to your own authority"
 _TRUST_WAYS = {
     **dict.fromkeys((62, 64), "use the name in endpoint that the certificate was made for"),
@@ -51,6 +53,14 @@ CAUSES = (
     Cause("ImportError", NO_PROXY, "bad_request", sent=False),  # a library that is not there: for SOCKS
     Cause("UnusableBundleError", "{0.error}", "bad_request", sent=False),
     Cause("SSLCertVerificationError", "{0.there} is not trusted: {0.distrust}", sent=False, within=True),
+    Cause("Certificate", "{0.there} wants a certificate of yours, and there is none to show", sent=False, within=True),
+    Cause("SSLError", "the encrypted connection to {0.there} broke", retryable=True),
+    Cause(
+        "Alert",
+        "{0.there} broke off TLS: it may want a certificate of yours, or another version of TLS",
+        sent=False,
+        within=True,
+    ),
     Cause("SSLError", "TLS with {0.there} failed: is it really https?", sent=False, within=True),
     Cause("gaierror", "the name of {0.hop} cannot be resolved{0.missed}", retryable=True, sent=False, within=True),
     Cause(
@@ -77,7 +87,7 @@ CAUSES = (
 def transport_error(
     error: Exception, url: str, start: str = "", proxy: str | None = None, issuer: str = ""
 ) -> ProviderError:
-    """One sentence for an exception of httpx.
+    """One sentence for what `connection.failures` names.
 
     `start` is the command that starts the server. With a `proxy` nobody else is connected to. `issuer`: who signed a
     certificate that is not trusted, as far as that is known.
@@ -175,6 +185,9 @@ class _Facts:
 def _names(error: BaseException) -> set[str]:
     """The names of its classes, and of what only its text tells apart."""
     names = {kind.__name__ for kind in type(error).__mro__}
+    reason = getattr(error, "reason", None) if isinstance(error, ssl.SSLError) else None
+    if reason and "ALERT" in reason:
+        names.add("Certificate" if _WANTED.search(reason) else "Alert")
     if "RemoteProtocolError" in names and _NO_HTTP.search(str(error)):
         names.add("NoHttp")
     if "DecodingError" in names and str(error).startswith(PACKED):

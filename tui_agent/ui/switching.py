@@ -76,6 +76,8 @@ def note(info: ModelInfo, profile: Profile, today: Today) -> str:
     pictures = sum(len(m.images) for m in today.history if isinstance(m, UserMessage))
     if pictures and takes is False:
         words.append(f"{pictures} picture{'s' if pictures != 1 else ''} left out: it takes none.")
+    elif takes:
+        words.append("It takes pictures.")
     if today.retrying:
         words.append("It is sent what waits for its next try.")
     elif today.working and today.profile is not None:
