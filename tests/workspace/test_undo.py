@@ -70,6 +70,8 @@ def test_more_files_than_are_watched_are_said(command_desk, monkeypatch: pytest.
     outcome = desk.call("run_command", argv=["x"])
     assert outcome.receipt.unwatched
     assert outcome.note == "exit 0, too many files to watch them all"
+    never = command_desk(_nothing, Result(exit_code=None, error="It could not be started."))
+    assert never.call("run_command", argv=["x"]).note == "not started"
     (desk.root / "c").unlink()
     assert not desk.call("run_command", argv=["x"]).receipt.unwatched
 

@@ -119,7 +119,7 @@ class Effects:
         note = commands.note(result)
         if receipt.changed:
             note += f", {listing.counted(len(receipt.changed), 'file')} changed"
-        if receipt.unwatched:
+        if receipt.unwatched and not result.error:  # what was not started changed nothing
             note += ", too many files to watch them all"
         note = ", ".join((note, *result.warnings))
         return Outcome("error" if result.exit_code is None else "applied", text, receipt, note)
