@@ -408,6 +408,20 @@ async def test_the_first_of_two_keys_is_forgotten_after_a_while(
         assert app.main.composer.text == "m"
 
 
+async def test_what_was_put_away_comes_back_from_every_pane(tmp_path: Path) -> None:
+    """A click in the transcript, or Tab, has moved the keys meanwhile, and the screen has said Ctrl+Y."""
+    async with running(tmp_path, scripted([])) as (app, pilot):
+        for pane in ("1", "2", "3"):
+            app.main.composer.load("a draft")
+            app.main.composer.focus()
+            await pilot.press("ctrl+c")
+            assert app.main.composer.text == ""
+            await pilot.press("ctrl+x", pane)
+            await until(lambda: app.screen is app.main)
+            await pilot.press("ctrl+y")
+            await until(lambda: app.main.composer.text == "a draft" and app.main.composer.has_focus)
+
+
 def test_where_there_is_little_room_the_strip_of_the_leader_has_a_word_for_each() -> None:
     for width, most in ((36, 10), (40, 9), (60, 6), (80, 9), (120, 6)):
         rows = leader.strip_text(USUAL, {}, width).plain.splitlines()

@@ -15,6 +15,7 @@ from tests.ui.test_app import running, text_of
 from tests.waiting import until
 from tui_agent.core.fold import Change
 from tui_agent.providers.scripted import scripted
+from tui_agent.ui.main import WIDTHS, MainScreen
 from tui_agent.ui.side import BETWEEN, LOW, changes_text, plan_text, shares
 
 STYLES = (Style(), Style())
@@ -65,6 +66,23 @@ def test_in_one_row_it_is_a_sum() -> None:
     assert lines(plan_text(PLAN, 38, 1)) == ["PLAN  2 of 6 done  three"]
     assert lines(plan_text(PLAN[:2], 38, 1)) == ["PLAN  2 of 2 done"]
     assert cell_len(lines(plan_text((("now", "w" * 90),), 38, 1))[0]) <= 38
+
+
+@pytest.mark.parametrize(("columns", "tier"), [(40, "-narrow"), (79, "-small"), (80, "-medium"), (120, "-wide")])
+async def test_the_first_frame_is_that_of_the_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int, tier: str
+) -> None:
+    """Without it a screen of 40 columns began with the files in 33 of them."""
+    seen: list[frozenset[str]] = []
+    mounted = MainScreen.on_mount
+
+    def on_mount(screen: MainScreen) -> None:
+        seen.append(screen.classes)
+        mounted(screen)
+
+    monkeypatch.setattr(MainScreen, "on_mount", on_mount)
+    async with running(tmp_path, scripted([]), size=(columns, 20)):
+        assert seen[0] & {name for _, name in WIDTHS} == {tier}
 
 
 @pytest.mark.parametrize(("size", "least"), [((40, 20), 10), ((80, 24), 7), ((120, 40), 15)])

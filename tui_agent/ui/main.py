@@ -50,6 +50,11 @@ _OF_DRAFT = frozenset({"composer.editor", "history.search", "queue.steer"})
 """What takes the draft: a key of the app is heard before the letters that still wait for the composer."""
 
 
+WIDTHS = [(0, "-tiny"), (36, "-narrow"), (50, "-small"), (80, "-medium"), (110, "-wide")]
+HEIGHTS = [(0, "-low"), (10, "-short"), (16, "-tall")]
+"""From how many columns and rows on the screen has a class."""
+
+
 def bindings() -> list[BindingType]:
     """The keys of the table that the main screen dispatches."""
     return [
@@ -66,14 +71,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings()
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - Textual declares it without ClassVar
-        (0, "-tiny"),
-        (36, "-narrow"),
-        (50, "-small"),
-        (80, "-medium"),
-        (110, "-wide"),
-    ]
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (10, "-short"), (16, "-tall")]  # noqa: RUF012 - the same
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
     AUTO_FOCUS = "Composer"
 
     def __init__(self, side: SidePane, handlers: Mapping[str, Handler]) -> None:
@@ -110,7 +109,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
         }
 
     def compose(self) -> ComposeResult:
-        """Header, panes, composer, footer, with thin rules between them."""
+        """Header, panes, composer, footer, with thin rules between them; as the size wants it from the first frame on."""
+        for size, tiers in zip(self.app.size, (WIDTHS, HEIGHTS), strict=True):
+            self.add_class(next(tier for least, tier in reversed(tiers) if size >= least))
         yield self._header
         yield Rule()
         with Horizontal(id="panes"):
@@ -252,7 +253,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def on_key(self, event: events.Key) -> None:
         """A letter that a pane has no use for belongs to the message, and so does one that came while nobody had the keys."""
         nobody = self.focused is None or self.focused is self.composer  # what it took does not come here
-        if (self.pane or nobody) and event.is_printable and event.key not in self.active_bindings:
+        text = event.is_printable or self.composer.meant(event) in {"ctrl+y", "ctrl+v"}  # it brings some
+        if (self.pane or nobody) and text and event.key not in self.active_bindings:
             event.stop()
             self.composer.focus()
             self.composer.feed_key(event)
