@@ -258,6 +258,15 @@ async def test_typing_puts_the_cursor_on_the_best():
         assert app.answers == ["clear"]
 
 
+async def test_a_title_without_room_is_told_in_full_below():
+    long = "What this does in more words than forty columns have room for"
+    items = [PaletteItem("a", long, "Ctrl+X a"), PaletteItem("b", long, note="and why"), PaletteItem("c", "short")]
+    async with palette(items, (40, 20)) as (_, pilot, screen):
+        for note in (long, f"{long}\nand why", ""):
+            assert str(screen.query_one("#palette-note").render()) == note
+            await pilot.press("down")
+
+
 async def test_a_disabled_item_says_why_and_is_not_chosen():
     async with palette() as (app, pilot, _):
         await pilot.press("down", "down", "enter")

@@ -160,6 +160,12 @@ class PaletteRows(ScrollView, can_focus=False):
         self.index = 0
         self._arrange()
 
+    def cuts(self, item: PaletteItem) -> bool:
+        """Whether a title has no room in its row."""
+        width = self.scrollable_content_region.width
+        beside = Text(item.hint).cell_len + 2 if item.hint and width >= NARROW else 0
+        return 0 < width - 2 - beside < Text(item.title).cell_len
+
     def move(self, index: int) -> None:
         """Put the cursor on item `index` and scroll it into view."""
         self.index = index
@@ -302,6 +308,7 @@ class Palette(Modal[str | None]):
         """Keep the frame still while the list shrinks and grows under it: its height depends on all items."""
         width, height = event.size
         around = 6 if width < NARROW else 12  # the frame, the query, the note, and the composer that stays in view
+        self.call_after_refresh(self._tell)  # what has room is known by then
         self._rows.styles.height = max(1, min(len(layout(search(self._items, ""), width, {})), height - around))
 
     async def on_key(self, event: events.Key) -> None:
@@ -344,19 +351,21 @@ class Palette(Modal[str | None]):
         self._shown = len(found)
         self._rows.show(found)
         self._count.update(f"{self._shown} of {len(self._items)}")
-        self._tell(query)
+        self._query = query
+        self._tell()
 
     def _move_to(self, index: int) -> None:
         self._rows.move(index)
-        self._tell("")
+        self._tell()
 
-    def _tell(self, query: str) -> None:
+    def _tell(self) -> None:
         item = self._rows.current
         if item is not None:
-            self._note.update(item.note)
+            cut = item.title if self._rows.cuts(item) and not (item.note and item.note in item.title) else ""
+            self._note.update("\n".join(filter(None, (cut, item.note))))
             self._moved(item.id)
         elif self._items:
-            self._note.update(f"Nothing fits “{query.strip()}”. Backspace widens the search, Esc goes back.")
+            self._note.update(f"Nothing fits “{self._query.strip()}”. Backspace widens the search, Esc goes back.")
         else:
             self._note.update("There is nothing to choose here. Esc goes back.")
 
