@@ -171,6 +171,7 @@ def test_whose_machine_it_is() -> None:
 def test_what_is_shown_and_what_is_read_by_nobody_on_the_way() -> None:
     assert origin("https://me:pw@H.example:8443/v1?key=x") == "https://h.example:8443"
     assert origin("http://[::1") == "an unreadable address"
+    assert origin("http://me@[::1]:8080/v1") == "http://[::1]:8080"
     assert is_encrypted("HTTPS://h")
     assert not is_encrypted("http://h")
     assert at_number("https://h.example/a?b#c", "::1", 443) == ("h.example", "https://[::1]:443/a?b")

@@ -284,3 +284,9 @@ async def test_headers_and_path(loopback: Any) -> None:
 )
 def test_endpoint_and_path(endpoint: str, path: str, url: str) -> None:
     assert connection.endpoint_url(profile(endpoint), path) == url
+
+
+async def test_a_command_that_cannot_be_a_command_is_a_sentence() -> None:
+    error = error_of(await run(profile("http://127.0.0.1:9/v1", api_key_env=None, api_key_cmd=("pass\0word",))))
+    assert (error.kind, error.free) == ("auth", True)
+    assert "cannot be run" in error.message

@@ -257,6 +257,17 @@ async def test_tls_that_breaks_behind_its_beginning_is_a_sentence_too(loopback: 
     await until(lambda: len(ended) == 2)
 
 
+@pytest.mark.parametrize("host", ["xn--", "xn--a", "256.1.1.1", "a" * 64 + ".invalid", "a..b"])
+async def test_a_host_that_cannot_be_written_is_a_sentence(host: str) -> None:
+    """The libraries raise their own kinds for these."""
+    used = profile(f"http://{host}/v1", api_key_env=None, options={"retries": 0})
+    error = error_of(await run(used))
+    assert error.free
+    assert f"http://{host}" in error.message
+    with pytest.raises(AgentError, match=f"http://{host}"):
+        await list_models(used, env={})
+
+
 def test_a_certificate_of_ones_own_that_is_wanted_is_told_as_that() -> None:
     wanted = ssl.SSLError(1, "x")
     wanted.reason = "TLSV13_ALERT_CERTIFICATE_REQUIRED"

@@ -42,8 +42,8 @@ def origin(address: str | None) -> str:
     parts = parts_of(address)
     if parts is None:
         return "an unreadable address"
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname or ''}{port}"
+    host, port = parts.hostname or "", f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}"
 
 
 def place_of(address: str | None) -> tuple[str, int]:

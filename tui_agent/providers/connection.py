@@ -155,9 +155,12 @@ def load_httpx() -> Any:
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """What may be raised on the way to a server: what httpx knows, and TLS that fails behind its beginning, as it came."""
+    """What may be raised on the way to a server: what httpx knows, and what it hands on as it came.
+
+    That is TLS that fails behind its beginning, and the name of a host that cannot be written.
+    """
     httpx = load_httpx()
-    return httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ssl.SSLError
+    return httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ssl.SSLError, UnicodeError
 
 
 @asynccontextmanager

@@ -106,8 +106,8 @@ async def _run(argv: tuple[str, ...], profile: str) -> str:
             process = await asyncio.create_subprocess_exec(
                 *argv, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL
             )
-        except OSError as error:
-            raise ConfigError(f"{what} cannot be run: {error.strerror}") from None
+        except (OSError, ValueError) as error:  # a word of it holds what no command can hold
+            raise ConfigError(f"{what} cannot be run: {getattr(error, 'strerror', None) or error}") from None
         finally:
             os.close(theirs)
 

@@ -16,6 +16,7 @@ from tui_agent.core.address import is_loopback, origin, parts_of
 from tui_agent.core.late import late
 from tui_agent.core.types import ErrorKind, ProviderError
 
+_NO_ADDRESS = "{0.where} is no address that can be reached: check the endpoint of this profile"
 NO_PROXY = "proxy is no http:// or https:// address"
 PACKED = "packed as "
 """How a body is said to be packed that cannot be unpacked."""
@@ -79,6 +80,8 @@ CAUSES = (
     Cause("NoHttp", "{0.there} does not speak HTTP: is it the right address?", "protocol", retryable=True),
     Cause("NetworkError", "{0.there} closed the connection", retryable=True),
     Cause("RemoteProtocolError", "{0.there} closed the connection", retryable=True),
+    Cause("InvalidURL", _NO_ADDRESS, "bad_request", sent=False),
+    Cause("UnicodeError", _NO_ADDRESS, "bad_request", sent=False),
     Cause("Exception", "the request to {0.where} could not be sent ({0.name})", "protocol"),
 )
 """The first that fits counts."""
