@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.pty.server import StallingServer
-from tests.pty.terminal import CTRL_C, ENTER, ESC, TAB, Home, Terminal, kinds, say
+from tests.pty.terminal import CTRL_C, ENTER, ESC, TAB, Home, Terminal, call, kinds, say
 from tests.waiting import PATIENCE
 from tui_agent.ui.terminal import STOP_SECONDS
 
@@ -233,6 +233,26 @@ open(path, "a").write("the next message")
         t.ready().keys("go")
         t.send(ENTER + CTRL_G)
         t.wait_for("all of the answer", "› the next message", "F2 commands")
+
+
+def test_a_question_that_comes_while_the_editor_is_open_rings_and_is_deaf_at_first(home: Home) -> None:
+    end = home.base / "end"
+    body = f"""
+print("EDITOR HERE", flush=True)
+while not os.path.exists({str(end)!r}): time.sleep(0.05)
+"""
+    asked = home.base / "asked"
+    home.script(say("", call("run_command", argv=["touch", str(asked)])), say("so be it"))
+    with Terminal(home, env={"EDITOR": own_editor(home, body)}) as t:
+        t.ready().keys("go")
+        t.send(ENTER + CTRL_G)
+        t.until(lambda: b"\a" in t.raw.partition(b"EDITOR HERE")[2], "no bell")
+        assert "Run this command?" not in t.text
+        end.touch()
+        t.send(b"y")  # meant for the editor, if for anybody
+        t.wait_for("Run this command?", f"touch {asked}")
+        t.armed()
+        assert not asked.exists()
 
 
 def test_vi_does_not_open_before_its_way_out_was_said_once(home: Home) -> None:

@@ -12,6 +12,7 @@ from tui_agent.core.display import label
 
 LONGEST = 80
 """Cells of a title."""
+BELL = "\a"
 _KEEP, _BACK = "\x1b[22;2t", "\x1b[23;2t"
 """The terminal keeps its title on a stack, and takes it from there."""
 
@@ -39,7 +40,7 @@ class Attention:
     def call(self, words: str) -> None:
         """Ring once and say why in the title, unless the person is here."""
         if not self.focused():
-            self.write("\a")
+            self.write(BELL)
             self._called = words
             self._show()
 

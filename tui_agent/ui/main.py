@@ -37,6 +37,7 @@ from tui_agent.ui.reading import Reading
 from tui_agent.ui.reviewing import Reviewing
 from tui_agent.ui.sending import Sending
 from tui_agent.ui.side import SidePane
+from tui_agent.ui.terminal import is_lent
 from tui_agent.ui.transcript import CursorBar, Transcript
 from tui_agent.ui.tree import FileTree
 from tui_agent.ui.turn import Turn
@@ -94,7 +95,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.files = Files(self, side)
         self.looks = Looks()
         self.reviewing, self._turn = Reviewing(self), Turn(self)
-        self.attention = Attention(self.send_raw, lambda: self.app.app_focus, self.titled)
+        self.attention = Attention(self.send_raw, lambda: self.app.app_focus and not is_lent(), self.titled)
         self.sending = Sending(self)
         self._ticker: Timer | None = None
         self.handlers: dict[str, Handler] = {

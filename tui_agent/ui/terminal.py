@@ -27,6 +27,7 @@ from textual.app import App, SuspendNotSupported
 from textual.drivers.linux_driver import LinuxDriver
 
 from tui_agent.restore import RESTORE
+from tui_agent.ui.attention import BELL
 from tui_agent.ui.editor import EditorError, deaf, is_deaf
 
 STOP_SECONDS = 2.0
@@ -97,9 +98,12 @@ class _Lent:
 
 
 def _write_when_ours(driver: LinuxDriver, data: str) -> None:
-    """Write, unless another program has the terminal: all of the screen is drawn when it comes back."""
+    """Write, unless another program has the terminal: all of the screen is drawn when it comes back. A bell is heard there, too."""
     if not _Lent.now:
         _write(driver, data)
+    elif data == BELL and (out := driver._file) is not None:  # noqa: SLF001 - whoever writes for it has ended meanwhile
+        with contextlib.suppress(OSError):
+            os.write(out.fileno(), data.encode())
 
 
 def patch_output() -> None:
@@ -109,6 +113,11 @@ def patch_output() -> None:
     """
     setattr(LinuxDriver, "start_application_mode", _start_blocking)  # noqa: B010 - nothing offers another way
     setattr(LinuxDriver, "write", _write_when_ours)  # noqa: B010
+
+
+def is_lent() -> bool:
+    """Whether another program has the terminal, so that nobody looks at this one."""
+    return _Lent.now
 
 
 @contextlib.contextmanager
