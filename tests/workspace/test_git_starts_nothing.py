@@ -187,7 +187,7 @@ def test_what_is_configured_is_not_started(trapped: Trapped, place: str) -> None
     (trapped.folder / "text").write_text(trapped.text(EVERYTHING + "\n[extensions]\npartialClone = o"))
     trapped.sh(PLACES[place])
     assert trapped.unasked() == set()
-    first = "git was not started: it" if place in UNFIT else "Changes not staged for commit"
+    first = "git has nothing to show here: it" if place in UNFIT else "Changes not staged for commit"
     assert first in trapped.outputs[0]
     assert trapped.watched >= (0 if place in UNFIT or not shutil.which("strace") else len(FORMS))
     assert ("+three" in trapped.outputs[4]) == (place not in UNFIT)

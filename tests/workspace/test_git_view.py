@@ -223,7 +223,7 @@ def test_what_cannot_be_shown_like_that_is_not_shown(made, why: str) -> None:
     assert not git_view.fits(root)
     for words in ("status", "diff HEAD"):
         seen = asyncio.run(run(git.argv(("git", *words.split())), cwd=root, timeout=PATIENCE, env=made.env))
-        assert (seen.exit_code, seen.output, seen.error) == (None, "", f"git was not started: {why}.")
+        assert (seen.exit_code, seen.output, seen.error) == (None, "", f"git has nothing to show here: {why}.")
 
 
 def test_files_that_tell_what_is_under_way_are_no_links(made) -> None:
@@ -245,7 +245,10 @@ def test_files_that_tell_what_is_under_way_are_no_links(made) -> None:
 
 def test_outside_of_a_repository_git_is_told_of_none(tmp_path: Path) -> None:
     seen = asyncio.run(run(git.argv(("git", "status")), cwd=tmp_path, timeout=PATIENCE))
-    assert (seen.exit_code, seen.error) == (None, "git was not started: there is no repository around this folder.")
+    assert (seen.exit_code, seen.error) == (
+        None,
+        "git has nothing to show here: there is no repository around this folder.",
+    )
 
 
 def test_the_view_is_private_outside_of_the_folder_and_gone_afterwards(made, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -298,7 +298,7 @@ async def run(
 
 def not_shown(why: UnfitError) -> CommandResult:
     """What is said in place of a git that is started with a view or not at all."""
-    return CommandResult(None, "", 0.0, error=f"git was not started: {why}.")
+    return CommandResult(None, "", 0.0, error=f"git has nothing to show here: {why}.")
 
 
 async def run_prepared(
