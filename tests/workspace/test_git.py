@@ -564,3 +564,48 @@ def test_only_words_are_added_and_twice_is_once_as_far_as_it_matters(words: list
     assert set(left) <= own
     assert [w for w in after if w not in own] == [w for w in before if w != "--no-pager"]
     assert git.argv(("ls", *words)) == ("ls", *words)
+
+
+@pytest.mark.parametrize("words", ["bisect start", "bisect start HEAD HEAD~1", "bisect reset"])
+def test_the_hook_that_bisect_starts_wherever_hooks_are_said_to_be(words: str, tmp_path: Path) -> None:
+    occasion(tmp_path, "")
+    script(tmp_path / ".git/hooks/reference-transaction", tmp_path, "hook")
+    for argv in (("git", *words.split()), ("sh", "-c", f"git {words}"), ("env", "git", *words.split())):
+        result = asyncio.run(run(git.argv(argv), cwd=tmp_path, timeout=PATIENCE))
+        assert "the hook reference-transaction cannot be switched off" in result.output
+        assert canaries(tmp_path) == []
+    (tmp_path / ".git/hooks/reference-transaction").unlink()
+    script(tmp_path / ".git/hooks/post-checkout", tmp_path, "hook")
+    assert asyncio.run(run(git.argv(("git", *words.split())), cwd=tmp_path, timeout=PATIENCE)).exit_code == 0
+    assert canaries(tmp_path) == []
+
+
+@pytest.mark.parametrize("path", ["../ours", "link", "more"])
+@pytest.mark.parametrize("words", ["stash pop", "checkout other", "rebase other"])
+def test_a_file_of_the_folder_that_is_included_may_be_another_one_while_a_command_runs(
+    path: str, words: str, tmp_path: Path
+) -> None:
+    occasion(tmp_path, f"[include]\npath = {path}")
+    subprocess.run(["git", "config", "--unset", "gpg.program"], cwd=tmp_path, check=False)
+    (tmp_path / ".git/link").symlink_to("../ours")
+    (tmp_path / ".git/more").write_text("[core]\neditor = x\n")
+    (tmp_path / ".git/info/attributes").write_text("file filter=new\n")
+    (tmp_path / "ours").write_text(f'[filter "new"]\nclean = touch {tmp_path}/PWN-x; cat\n')
+    (tmp_path / "file").write_text("four\n")
+    for each in (["add", "ours"], ["stash", "-q"]):
+        subprocess.run(["git", *each], cwd=tmp_path, check=True)
+    for mark in tmp_path.glob("PWN*"):
+        mark.unlink()
+    said = git_here(tmp_path, *words.split())
+    assert ("its settings include a file of the folder" in said) == (path != "more")
+    assert canaries(tmp_path) == []
+    assert git_here(tmp_path, "log", "--oneline")
+
+
+def test_such_a_file_bites_without_the_hardening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(git, "_moves_with_files", lambda *_: False)
+    with pytest.raises(AssertionError):
+        test_a_file_of_the_folder_that_is_included_may_be_another_one_while_a_command_runs(
+            "../ours", "stash pop", tmp_path
+        )
+    assert canaries(tmp_path)

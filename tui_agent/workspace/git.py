@@ -129,6 +129,7 @@ _AT_HOME = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
 _VARIABLES = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat"}
 
 _TABS = re.compile(r"[\t\r]")
+_SPELLINGS = (os.path.normpath, os.path.realpath)
 _MAX_FILES = 256
 _MAX_NAMES = 400
 
@@ -205,6 +206,8 @@ def environment(words: Sequence[str], folder: str) -> dict[str, str]:
     """
     which = subcommand(tuple(words)) if is_git(words) else ""
     try:
+        if any("bisect" in word for word in words):
+            _check_hook(_folders(words, folder))
         found = off(_folders(words, folder), may_collect=which not in _KEEPS_ALL, moves=which in _MOVES)
     except TooMuchError as error:
         return {**_VARIABLES, "GIT_DIR": f"/dev/null/{error}"}
@@ -214,6 +217,13 @@ def environment(words: Sequence[str], folder: str) -> dict[str, str]:
     }
     reach = _AT_HOME if which in GIT_PLAIN else {}
     return {**_VARIABLES, **found.variables, **reach, **numbered, "GIT_CONFIG_COUNT": str(len(numbered) // 2)}
+
+
+def _check_hook(folders: Iterable[str]) -> None:
+    """Raise where the one hook stands that `git bisect` of 2.39 starts wherever hooks are said to be."""
+    for mark in {mark for folder in folders for mark in _around(Path(folder))}:
+        if os.access(mark / "hooks/reference-transaction", os.X_OK):
+            raise TooMuchError("the hook reference-transaction cannot be switched off")
 
 
 def _folders(words: Sequence[str], folder: str) -> Iterator[str]:
@@ -327,6 +337,8 @@ def texts(places: Iterable[tuple[Path, list[Path]]], *, everywhere: bool = False
             for section, _, key, value in settings(text):
                 if (section, key) == ("core", "worktree"):
                     bases |= {mark / value for mark in own}
+        if everywhere and any(_moves_with_files(file, own, bases) for file in list(seen)[known:]):
+            raise TooMuchError("its settings include a file of the folder, which this command may change")
         if len(seen) > known:
             try:
                 links = {link for mark in own for size in _hash_sizes(own) for link in gitlinks(mark, size, bases)}
@@ -337,6 +349,15 @@ def texts(places: Iterable[tuple[Path, list[Path]]], *, everywhere: bool = False
                 with contextlib.suppress(UnreadableIndexError):
                     entered += [base / each for base in sorted(bases) for each in sorted(below(base)) if each]
             todo += [(folder, _around(folder)) for folder in entered]
+
+
+def _moves_with_files(file: Path, own: list[Path], tops: Iterable[Path]) -> bool:
+    """Whether a file of the configuration is one of the work tree, as it is named or where links lead."""
+    marks, trees = ({Path(each(path)) for path in paths for each in _SPELLINGS} for paths in (own, tops))
+    return any(
+        any(map(path.is_relative_to, trees)) and not any(map(path.is_relative_to, marks))
+        for path in (Path(each(file)) for each in _SPELLINGS)
+    )
 
 
 def _hash_sizes(own: list[Path]) -> set[int]:
