@@ -398,7 +398,7 @@ def test_without_trust_or_without_a_commit_head_is_not_looked_at(committed, tmp_
     (entry,) = committed.changed("head")
     assert not entry.known
     assert entry.mark == "?"
-    assert "no commit here that may be looked at" in entry.words
+    assert entry.words == "git is not asked in a folder that is not trusted"
     (tmp_path / "other").mkdir()
     other = Bench(tmp_path / "other")
     other.workspace.permissions = replace(other.workspace.permissions, trusted=True)
@@ -406,6 +406,7 @@ def test_without_trust_or_without_a_commit_head_is_not_looked_at(committed, tmp_
     other.write("a.txt", "3\n")
     (entry,) = other.changed("head")
     assert not entry.known
+    assert entry.words == "there is no commit here"
 
 
 @pytest.mark.parametrize("first", ["edit", "mv"])
@@ -468,6 +469,26 @@ def test_a_note_on_a_line_that_is_gone_is_outdated(now, expected):
     assert outdated(Note("a", 1, "x", "t"), None)
     notes = Notes([Note("a", 1, "x", "t")])
     assert ("(outdated" in notes.message((Entry("a", None, now),))) is expected
+
+
+def test_a_very_long_line_is_quoted_in_part():
+    notes = Notes([Note("a", 1, "x" * 5_000_000, "t")])
+    message = notes.message((Entry("a", None, b"x" * 5_000_000),))
+    assert message.endswith("… (5,000,000 characters)\nt")
+    assert len(message) < 1_000
+    assert "outdated" not in message
+
+
+def test_a_turn_is_taken_back_to_where_it_began(bench):
+    (bench.root / "a.txt").write_text(OLD)
+    bench.say("one")
+    bench.write("a.txt", NEW)
+    bench.say("two")
+    bench.write("a.txt", NEW.replace("\n9\n", "\nnine\n"))
+    (entry,) = bench.changed("turn")
+    assert bench.revert(entry, frozenset({1})).status == "applied"
+    assert (bench.root / "a.txt").read_text() == NEW
+    assert bench.changed("turn") == ()
 
 
 # ------------------------------------------------------------------ permission bits and names

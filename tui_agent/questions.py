@@ -231,7 +231,7 @@ async def _ask_one(terminal: Terminal, request: ApprovalRequest, count: str, man
     careful = filter(None, (request.caution, *request.policy.floors))
     terminal.write("".join(f"    careful: {plain(word, 'title')}\n" for word in careful))
     if request.missed:
-        terminal.write(f"    asked again because {plain(request.missed, 'title')}\n")
+        terminal.write(f"    asked because {plain(request.missed, 'title')}\n")
     terminal.write(f"{shown.printed(colour=manner.colour)}\n")
     verb = {WriteBytes: "apply", RunArgv: "run", RunScript: "run", CallServer: "call"}.get(
         type(request.effect), "allow"

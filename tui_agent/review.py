@@ -29,6 +29,8 @@ APPLY = "apply"
 """Stands in place of a tool's name where the person applied later what they had refused or left out."""
 _KEPT = {"person", "skip"}
 """Who or what left an edit out that stays to be read."""
+_QUOTED = 500
+"""Characters of a line that are quoted with a note: the model can read the rest at its number."""
 _FIRST, _CHUNK = 4, 200
 """Files that are looked at together: few at first, so that something is there to see."""
 
@@ -39,7 +41,7 @@ class Entry:
 
     `proposed`: the change was refused or left out; `words` says why, `request` is what applying it would do now, None
     when that is not possible. A change whose old bytes are not held (`known` is False) can only be named; `stood`: there
-    was a file before all the same, None: nobody knows.
+    was a file before all the same, None: nobody knows. `call` is the id of the call that proposed what was not applied.
     """
 
     path: str
@@ -53,6 +55,12 @@ class Entry:
     stood: bool | None = False
     binary: bool = False
     request: ApprovalRequest | None = None
+    call: str = ""
+
+    @property
+    def key(self) -> tuple[str, bool, str]:
+        """Which entry it is, also when the files are found anew: of one file there may be several."""
+        return self.path, self.proposed, self.call
 
     @property
     def mark(self) -> str:
@@ -123,9 +131,9 @@ async def _entry(
     now, before = await session.workspace.versions(step)
     if base == "head":
         if head is None:
-            return Entry(
-                step.path, None, now, words="there is no commit here that may be looked at", known=False, stood=None
-            )
+            trusted = session.workspace.permissions.trusted
+            words = "there is no commit here" if trusted else "git is not asked in a folder that is not trusted"
+            return Entry(step.path, None, now, words=words, known=False, stood=None)
         known = step.path not in head or head[step.path] is not None
         words = "" if known else "its bytes in the newest commit cannot be shown"
         return (
@@ -219,9 +227,12 @@ async def _refused(session: Session, event: ev.ToolDone) -> Entry | None:
     words = ": ".join(filter(None, (did, event.note)))
     request = await session.workspace.proposed(event.call)
     if isinstance(request, ApprovalRequest) and isinstance(effect := request.effect, WriteBytes):
-        return Entry(effect.path, effect.base, effect.new, proposed=True, words=words, request=request)
+        return Entry(
+            effect.path, effect.base, effect.new, proposed=True, words=words, request=request, call=event.call.id
+        )
     why = (request.note or request.text) if isinstance(request, Outcome) else "it is no change of a file"
-    return Entry(path, *texts, proposed=True, words=f"{words}; it cannot be applied now: {why}")
+    words = f"{words}; it cannot be applied now: {why}"
+    return Entry(path, *texts, proposed=True, words=words, call=event.call.id)
 
 
 async def _left_out(session: Session, call: ToolCall, receipt: Receipt) -> Entry | None:
@@ -234,7 +245,7 @@ async def _left_out(session: Session, call: ToolCall, receipt: Receipt) -> Entry
     return (
         None
         if now == effect.new
-        else Entry(effect.path, effect.base, effect.new, proposed=True, words=words, request=request)
+        else Entry(effect.path, effect.base, effect.new, proposed=True, words=words, request=request, call=call.id)
     )
 
 
@@ -331,13 +342,14 @@ async def take_back(session: Session) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What the person says about a line: `line` from 1, of the new file or (`gone`) of the old one."""
+    """What the person says about a line: `line` from 1, of the new file or (`gone`) of the old one, that of `against`."""
 
     path: str
     line: int
     quote: str
     text: str
     gone: bool = False
+    against: Base | Literal[""] = ""
 
     @property
     def place(self) -> tuple[str, int, bool]:
@@ -366,12 +378,12 @@ class Notes:
         mine = (note for note in self.items if note.path == entry.path)
         return frozenset((note.line, note.gone) for note in mine if not outdated(note, entry))
 
-    def message(self, entries: Sequence[Entry]) -> str:
-        """All notes as one message for the model; "" when there are none."""
+    def message(self, entries: Sequence[Entry], against: Base | Literal[""] = "") -> str:
+        """All notes as one message for the model; "" when there are none. `entries` are the files compared `against` that."""
         if not self.items:
             return ""
         files = {entry.path: entry for entry in entries if not entry.proposed}
-        parts = [_said(note, files.get(note.path)) for note in self.items]
+        parts = [_said(note, files.get(note.path), against) for note in self.items]
         return "Notes on your changes:\n\n" + "\n\n".join(parts)
 
 
@@ -382,7 +394,9 @@ def outdated(note: Note, entry: Entry | None) -> bool:
     return note.line > len(lines) or lines[note.line - 1].rstrip("\r") != note.quote
 
 
-def _said(note: Note, entry: Entry | None) -> str:
+def _said(note: Note, entry: Entry | None, against: Base | Literal[""]) -> str:
     mark = " (in the text before your change)" if note.gone else ""
-    mark += " (outdated: the line has changed since)" if outdated(note, entry) else ""
-    return f"{note.path}:{note.line}{mark}\n> {note.quote}\n{note.text}"
+    other = note.gone and note.against != against  # the old text of another base is no change of that line
+    mark += " (outdated: the line has changed since)" if not other and outdated(note, entry) else ""
+    cut = f"… ({len(note.quote):,} characters)" if len(note.quote) > _QUOTED else ""
+    return f"{note.path}:{note.line}{mark}\n> {note.quote[:_QUOTED]}{cut}\n{note.text}"

@@ -45,7 +45,7 @@ class Pane:
         self.paged.append(view.whole())
 
     async def present(self, path):
-        return self.disk.get(path, next(entry.now for entry in self.files if entry.path == path))
+        return self.disk.get(path, next((entry.now for entry in self.files if entry.path == path), None))
 
     async def apply(self, entry, hunks):
         self.applied.append((entry.path, hunks))

@@ -133,6 +133,17 @@ async def test_a_key_that_is_no_text_is_dropped_and_does_not_disarm():
         assert d.fed == []
 
 
+@pytest.mark.parametrize(("key", "name"), [("f2", "F2"), ("f4", "F4"), ("ctrl+x", "Ctrl+X"), ("ctrl+t", "Ctrl+T")])
+async def test_a_key_of_what_lies_below_says_when_it_works_again(key, name):
+    async with dialog(edit()) as d:
+        await d.key(key)
+        assert f"{name} works again when this is answered" in d.text
+        await d.key("z")
+        assert "works again" not in d.text
+        await d.key("y")
+        assert await d.answer() == (Decision("1", "yes"),)
+
+
 @pytest.mark.parametrize(
     ("keys", "row"), [(["pagedown"], 8), (["down", "down", "up"], 1), (["end", "home"], 0), (["end", "pageup"], 84)]
 )

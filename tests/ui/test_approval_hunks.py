@@ -255,6 +255,25 @@ async def test_what_cannot_be_edited_is_not_offered():
         assert d.fed == ["e"]
 
 
+@pytest.mark.parametrize("end", [("n", "enter"), ("s", "enter"), ("escape",)])
+async def test_words_with_a_yes_that_another_answer_made_void_are_given_back(end):
+    later = request(WriteBytes("src/a.py", b"one\n2\nthree\n", b"1\n2\nthree\n"), "2", depends_on=("1",))
+    async with dialog(edit("1"), later) as d:
+        await d.key("greater_than_sign")
+        await d.later()
+        await d.key("m", *"line", "enter")
+        await d.later()
+        await d.key("Y", *"note", "enter")
+        await d.later()
+        await d.key(*end)
+        decisions = await d.answer()
+        assert decisions[1].answer in {"skip", "yes"}
+        assert decisions[1].answer == "skip" or decisions[0].answer == "stop"
+        (kept,) = d.kept
+        assert kept.startswith("note\n\nNotes on your changes:")
+        assert kept.endswith("line")
+
+
 # ------------------------------------------------------------------ looks
 
 

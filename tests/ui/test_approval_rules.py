@@ -254,7 +254,7 @@ async def test_a_file_that_changed_is_not_allowed_with_a_rule_either(kept):
 async def test_why_it_is_asked_again(kept):
     request_ = replace(run("pytest", "-p", "x"), missed="the rule pytest does not cover -p")
     async with dialog(request_) as d:
-        assert "asked again because the rule pytest does not cover -p" in " ".join(d.text.split())
+        assert "asked because the rule pytest does not cover -p" in " ".join(d.text.split())
 
 
 @pytest.mark.parametrize("touched", [False, ("right_square_bracket", "m", "w", "enter"), ("n", "w", "escape")])

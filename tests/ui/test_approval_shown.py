@@ -40,6 +40,28 @@ async def test_the_first_y_with_unseen_lines_only_asks_again():
         assert await d.answer() == (Decision("1", "yes"),)
 
 
+@pytest.mark.parametrize("size", [(80, 24), (80, 20), (120, 40), (50, 24), (40, 20)])
+@pytest.mark.parametrize("lines", [60, 200])
+async def test_only_what_stood_there_when_it_began_to_listen_was_seen(size, lines):
+    """The lines around a view need more room when its hunks are known: for a moment more of it was drawn."""
+    base = numbered(lines)
+    new = base.replace(b"line 10\n", b"ten\n").replace(b"line 30\n", b"").replace(b"line 50\n", b"fifty\nmore\n")
+    async with dialog(request(WriteBytes("a.py", base, new), reason="three places " * 9), size=size) as d:
+        view = d.screen.view
+        top = view.scroll_offset.y
+        there = map(view._locate, range(top, min(view.rows, top + view.size.height)))
+        assert view.seen == sum(view._blocks[block].line(line).counted for block, line, _ in there)
+        assert view.seen > 0
+
+
+async def test_what_is_drawn_before_it_listens_is_not_called_seen():
+    async with dialog(long_edit(), armed=False) as d:
+        assert "100 changed lines" in d.text
+        assert "seen" not in d.text
+        await d.later()
+        assert f"{d.screen.view.seen} of 100 changed lines seen" in d.text
+
+
 async def test_everything_seen_needs_one_y():
     async with dialog(long_edit()) as d:
         for _ in range(12):
@@ -285,6 +307,22 @@ async def test_too_small_cannot_approve(size):
         await d.later()
         await d.key("y")
         assert await d.answer() == (Decision("1", "yes"),)
+
+
+async def test_a_note_is_no_yes_where_it_is_too_small():
+    async with dialog(edit()) as d:
+        await d.key("Y", *"mind")
+        await d.pilot.resize_terminal(30, 8)
+        await d.later()
+        assert "Esc back" in d.text
+        assert d.screen.footer == ("too small to approve", "Esc back")
+        await d.key("enter")
+        assert d.open
+        await d.pilot.resize_terminal(80, 24)
+        await d.later()
+        assert "mind" in d.text
+        await d.key("enter")
+        assert await d.answer() == (Decision("1", "yes", "mind"),)
 
 
 async def test_too_small_can_stop():

@@ -73,6 +73,28 @@ async def test_what_became_of_the_file_is_said(asked, now, said):
         assert said in d.text
 
 
+async def test_a_file_that_changes_while_the_note_is_written_is_not_written_and_the_note_stays():
+    now = [None]
+
+    async def look(_):
+        return now[0]
+
+    async with dialog(edit(), fresh=look) as d:
+        await d.key("Y", *"mind")
+        now[0] = FRESH
+        await d.key("enter")
+        await d.later()
+        assert "changed on disk" in d.text
+        await d.key("r")
+        await d.later()
+        now[0] = None
+        await d.key("Y")
+        assert d.screen.field.value == "mind"
+        await d.key("enter")
+        (decision,) = await d.answer()
+        assert (decision.answer, decision.reason, decision.instead.effect) == ("yes", "mind", FRESH)
+
+
 # ------------------------------------------------------------------ what was left out
 
 BASE = numbered(60)

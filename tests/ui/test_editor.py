@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -118,3 +120,17 @@ def test_a_pager_that_ends_with_a_failure_has_shown_it_all_the_same(tmp_path):
         page("x", {"PAGER": "/nowhere/pager"})
     with pytest.raises(EditorError, match="No pager was found. Set PAGER"):
         pager({"PATH": str(tmp_path)})
+
+
+def test_a_text_that_cannot_be_handed_over_is_said_and_nothing_ends(monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", full)
+    with (
+        pytest.raises(EditorError, match="temporary file could be made for it: No space left on device"),
+        copy_of("a", b""),
+    ):
+        pass
+    with pytest.raises(EditorError, match="temporary file"):
+        page("x", {"PAGER": "cat", "PATH": "/usr/bin:/bin"})

@@ -86,6 +86,19 @@ async def test_a_note_whose_line_stands_is_not_marked():
         assert "outdated" not in d.result
 
 
+@pytest.mark.parametrize("keys", [(PREVIOUS, "down"), (NEXT,)], ids=["there", "gone"])
+@pytest.mark.parametrize("listed", [False, True])
+async def test_a_note_stands_whatever_the_files_are_compared_with(keys, listed):
+    other = Entry("z.py", b"a\n", b"b\n", added=1, removed=1)
+    async with pane((FILES[0], other)) as d:
+        await d.key(*keys, "m", "o", "enter")
+        d.files = (other, Entry("src/a.py", b"", NEW)) if listed else (other,)
+        d.disk["src/a.py"] = NEW
+        await d.key("b", "escape")
+        assert d.result.startswith("Notes on your changes:\n\nsrc/a.py:")
+        assert "outdated" not in d.result
+
+
 async def test_what_comes_right_behind_the_key_for_a_note_is_the_note():
     async with pane() as d:
         await d.key(NEXT)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from rich.cells import cell_len
 
@@ -126,7 +128,7 @@ async def test_a_word_about_a_key_stands_where_the_keys_stand_until_the_next_one
         before = d.text
         await d.key("u")
         assert d.text.splitlines()[:-1] == before.splitlines()[:-1]
-        assert "Only a change since the start of the session" in d.text.splitlines()[-1]
+        assert "Only a change of this session" in d.text.splitlines()[-1]
         await d.key("z")
         assert "Only a change" not in d.text
         assert not d.app._notifications
@@ -163,6 +165,37 @@ async def test_what_is_found_while_the_pane_is_taken_down_is_drawn_nowhere():
     async with pane() as d:
         screen = d.app.screen
     screen._draw()  # as its worker does, which ends after its widgets
+
+
+async def test_the_file_and_its_difference_are_one_whatever_comes_together():
+    files = tuple(Entry(f"f{n}.py", b"1\n", b"%d\n" % (n + 20), added=1, removed=1) for n in range(6))
+    async with pane(files) as d:
+        screen = d.app.screen
+        for n in range(30):
+            screen._find()
+            for _ in range(n % 7):
+                await asyncio.sleep(0)
+            await screen.action_file(1)
+            assert screen.entry.path == screen.view.path
+        await d.pilot.pause()
+        assert len(screen.query("DiffView")) == 1
+        assert f"› M {screen.view.path}" in d.text
+
+
+async def test_of_several_changes_of_one_file_the_shown_one_stays(monkeypatch):
+    monkeypatch.setattr("tui_agent.ui.review.AGAIN_AFTER", 0.01)
+    ways = [Entry("src/a.py", b"1\n", b"%d\n" % n, proposed=True, words=f"refused: {n}", call=str(n)) for n in (2, 3)]
+    async with pane((FILES[0], *ways)) as d:
+        await d.key(NEXT_FILE, NEXT_FILE)
+        assert "refused: 3" in d.text
+        count = len(d.asked)
+        d.app.screen.look_again()
+        await until(lambda: len(d.asked) > count and not d.app.screen.sums.more)
+        await d.pilot.pause()
+        assert "refused: 3" in d.text
+        d.files = (FILES[0], ways[0])  # it was applied: its file is shown
+        await d.key("b")
+        assert "file 1/2" in d.text
 
 
 async def test_nothing_changed():

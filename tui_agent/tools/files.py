@@ -51,7 +51,7 @@ def edit(path: str, base: bytes | None, edits: Sequence[Edit]) -> bytes:
             if len(edits) == 1:
                 raise
             raise ToolError(
-                f"edit {number} of {len(edits)}: {error} None of the edits was applied.", "refused"
+                f"edit {number} of {len(edits)}: {error} None of the edits was applied.", "refused", error.note
             ) from None
     spans.sort()
     for (_, end, _, first), (start, _, _, second) in itertools.pairwise(spans):

@@ -19,10 +19,12 @@ from textual.widgets import Input, Static
 
 from tui_agent.core.types import ApprovalRequest, WriteBytes
 from tui_agent.review import Note
+from tui_agent.ui.actions import key_name
 from tui_agent.ui.approval_frame import Frame, Room
-from tui_agent.ui.approval_text import Around, footer, texts
+from tui_agent.ui.approval_text import Around, footer, small, texts
 from tui_agent.ui.batch import Decisions
 from tui_agent.ui.field import Field
+from tui_agent.ui.keymap import textual_name
 from tui_agent.ui.late_modal import LateModal, Outside
 from tui_agent.ui.means import Means
 from tui_agent.ui.palette import Palette, keys_in
@@ -65,11 +67,12 @@ class ApprovalScreen(LateModal[Decisions]):
         self._full = False
         self._footer: tuple[str, ...] = ()
         self._cramped = False
+        self._dead = ""
 
     def compose(self) -> ComposeResult:
         """The frame with the first request, and what stands there when it is too small."""
         yield self._frame
-        yield Static("too small to approve: enlarge the terminal   Esc no and stop", id="small", markup=False)
+        yield Static(id="small", markup=False)
 
     # -------------------------------------------------------------- facts
 
@@ -114,7 +117,7 @@ class ApprovalScreen(LateModal[Decisions]):
     async def _show_present(self) -> None:
         """Show the present request; it has to be answered by a key of its own."""
         self.arming.hide()
-        self.sheet.again = False
+        self.sheet.again = self.view.counts = False
         await self._frame.show(self.view)
         if self.sheet.diff is not None:
             self.sheet.diff.lay_out()
@@ -146,7 +149,12 @@ class ApprovalScreen(LateModal[Decisions]):
         frame, free, asked = self._frame, self.outside.free_rows(room.tight), self.question.asked
         written = texts(self.sheet, self._around, room)
         self._cramped = not frame.fit(room, written, self.view, free=free)
+        if self.armed and not self.too_small and not self.view.counts:
+            self.view.counts = True
+            self.call_after_refresh(self.view.count)
         self.set_class(self.too_small, "-small")
+        if self.too_small:
+            self.query_one("#small", Static).update("   ".join(small(self._why.asking, "enlarge the terminal")))
         self.set_class(room.columns < 80, "-open")
         self.set_class(room.tight, "-tight")
         frame.entitle(self.sheet.subject.title, f" {asked.at + 1}/{len(asked.requests)}", room)
@@ -169,6 +177,7 @@ class ApprovalScreen(LateModal[Decisions]):
             armed=self.armed,
             others=len(self.question.asked.open) > 1,
             keys=self.outside.keys,
+            dead=self._dead,
         )
 
     # -------------------------------------------------------------- keys
@@ -194,7 +203,7 @@ class ApprovalScreen(LateModal[Decisions]):
 
     def command(self, key: str) -> None:
         """What a key does that is no answer."""
-        sheet = self.sheet
+        sheet, self._dead = self.sheet, ""
         if key == "escape" and not sheet.choosing:
             self._stop("key")
         elif key == "escape":
@@ -222,6 +231,16 @@ class ApprovalScreen(LateModal[Decisions]):
         else:
             sheet.press(key)
 
+    def refuse(self, key: str) -> None:
+        """A key of what lies below is not silent: it says when it works again."""
+        if any(
+            key == textual_name(own)
+            for action in self.outside.keys.actions
+            for own in action.keys
+            if action.scope == "app"
+        ):
+            self._dead = f"{key_name(key)} works again when this is answered"
+
     def _soon(self, showing: Coroutine[Any, Any, None]) -> None:
         self.arming.hide()
         self.run_worker(showing, group="show")
@@ -244,6 +263,7 @@ class ApprovalScreen(LateModal[Decisions]):
 
     async def answer(self, key: str) -> None:
         """A letter that decides counts when the question takes it."""
+        self._dead = ""
         match await self.question.answer(key):
             case "again":
                 self.arming.disturb(self.now)
@@ -270,11 +290,14 @@ class ApprovalScreen(LateModal[Decisions]):
     async def _written(self, event: Input.Submitted) -> None:
         event.stop()
         asking = self._why.asking
-        if asking is None:
+        if asking is None or (asking == "yes" and self.too_small):  # nobody sees what they would say yes to
             return
         text = self._why.leave()
         if isinstance(asking, Note):
             self.sheet.note(replace(asking, text=text))
+            self.listen_when_painted()
+        elif asking == "yes" and not await self.question.stands():
+            self.sheet.put_off(asking, text)
             self.listen_when_painted()
         else:
             self.question.decide(asking, text)

@@ -53,7 +53,8 @@ class Around:
     """What the lines depend on beside the sheet.
 
     `after` runs after applying, `whole` tells of all edits of the question. `asking` is what the field is open for;
-    `armed`: keys count. `others`: more requests wait. `first`: the person never was asked before.
+    `armed`: keys count. `others`: more requests wait. `first`: the person never was asked before. `dead` tells of a key that
+    does nothing here.
     """
 
     after: str = ""
@@ -63,6 +64,7 @@ class Around:
     armed: bool = True
     others: bool = False
     keys: Keymap = USUAL
+    dead: str = ""
 
 
 def texts(sheet: Sheet, around: Around, room: Room) -> dict[str, list[Content]]:
@@ -86,12 +88,12 @@ def texts(sheet: Sheet, around: Around, room: Room) -> dict[str, list[Content]]:
 
 def footer(sheet: Sheet, asking: Answer | Note | None, room: Room, *, armed: bool, too_small: bool) -> tuple[str, ...]:
     """What works now, for the status line, by its actions; where there is little room, only where all keys are told."""
+    if too_small and asking in {None, "yes"}:
+        return small(asking)
     if asking is not None:
         if isinstance(asking, Note):
             return "Enter keeps the note", "Esc back"
         return "Enter sends", f"empty: without a {'note' if asking == 'yes' else 'reason'}", "Esc back"
-    if too_small:
-        return "too small to approve", "Esc no and stop"
     if not armed:
         return "wait…", "keys go to your text"
     if sheet.choosing is not None:
@@ -101,6 +103,12 @@ def footer(sheet: Sheet, asking: Answer | Note | None, room: Room, *, armed: boo
     if sheet.fresh is not None:
         return "the file changed meanwhile", _ALL_KEYS, "{dialog.no} {dialog.skip} work", "{dialog.yes} looks again"
     return "{dialog.yes} {dialog.no} {dialog.skip} work now", _ALL_KEYS, "Enter does nothing", "PgUp PgDn scroll"
+
+
+def small(asking: Answer | Note | None, how: str = "") -> tuple[str, ...]:
+    """That nothing can be approved in so little room, `how` it could, and what Escape does."""
+    told = ": ".join(filter(None, ("too small to approve", how)))
+    return told, "Esc no and stop" if asking is None else "Esc back"
 
 
 def one_line(text: str) -> Shown:
@@ -135,6 +143,8 @@ def seen_line(view: WrapView, *, again: bool, own: Keymap = USUAL) -> str:
         return own.say("nothing is changed: {dialog.no} says no")
     if again and unseen:
         return f"{own.way('dialog.yes')} again: {unseen:,} of {view.total:,} not seen"
+    if not view.counts:
+        return "" if must_see_end(view) else f"{view.total:,} changed line{'s' * (view.total != 1)}"
     if must_see_end(view) and not view.end_seen:
         cut = "" if view.wraps else own.say("; {dialog.wrap} shows lines that are cut")
         return f"PgDn to see the end{cut}"
@@ -189,7 +199,7 @@ def info_lines(sheet: Sheet, around: Around, width: int) -> list[Content]:
     """What was on screen, a word about the last key or the file, and what runs after applying."""
     own, writes = around.keys, isinstance(sheet.request.effect, WriteBytes)
     stale = styled(one_line(stale_words(sheet)), _WARNING).wrap(width) if sheet.fresh is not None else []
-    parts = [Content.styled(sheet.said, _WARNING)] if sheet.said else []
+    parts = [Content.styled(said, _WARNING) for said in (around.dead, sheet.said) if said]
     parts.append(Content.styled(seen_line(sheet.view, again=sheet.again, own=own), _WARNING if sheet.again else _DIM))
     if count := len(sheet.notes.items):
         parts.append(Content.styled(f"notes {count}: they go with your answer", _DIM))
@@ -198,7 +208,7 @@ def info_lines(sheet: Sheet, around: Around, width: int) -> list[Content]:
         parts.append(Content.styled(f"Nothing is {'written' if writes else 'done'} until you press {yes}.", _DIM))
     if around.after and writes:
         parts.append(styled(one_line(f"after applying: {around.after}"), _DIM))
-    missed = sheet.request.missed and f"asked again because {sheet.request.missed}"
+    missed = sheet.request.missed and f"asked because {sheet.request.missed}"
     again = styled(one_line(missed), _DIM).wrap(width) if missed else []
     return [*stale, *flow(parts, width), *again]  # the last gives way first where there is no room
 

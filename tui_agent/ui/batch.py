@@ -19,10 +19,16 @@ Decisions: TypeAlias = tuple[Decision, ...]
 
 @dataclass(slots=True)
 class Batch:
-    """The requests of one question. `at` is the one that is being shown."""
+    """The requests of one question. `at` is the one that is being shown.
+
+    `void` are the words that went with a yes to a request that was built on one that was not taken after all, by its id.
+    `own` are those whose text the person edited.
+    """
 
     requests: tuple[ApprovalRequest, ...]
     at: int = 0
+    void: dict[str, str] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
     _given: dict[str, Decision] = field(default_factory=dict)
     _edited: dict[str, ApprovalRequest] = field(default_factory=dict)
     _edits: int = 0
@@ -61,16 +67,17 @@ class Batch:
         self.at = ahead[0] if step > 0 else ahead[-1]
         return True
 
-    def instead(self, effect: WriteBytes) -> None:
+    def instead(self, effect: WriteBytes, *, edited: bool = False) -> None:
         """Another change of the same file takes the place of the present request: a new one with an id of its own.
 
-        The person edited its text, or the file had changed since it was shown. It is not yet answered.
+        The person edited its text (`edited`), or the file had changed since it was shown. It is not yet answered.
         """
         old = self.request
         if not isinstance(old.effect, WriteBytes) or old.effect.path != effect.path:
             raise TypeError("only another change of the same file can take the place of one")
         self._edits += 1
         name = self.requests[self.at].id
+        self.own |= {name} if edited else set()
         self._edited[name] = replace(old, id=f"{name}.edited{self._edits}", effect=effect, summary=summary(effect))
 
     def decide(
@@ -94,6 +101,8 @@ class Batch:
         for later in self.requests:
             given = self._given.get(later.id)
             if missing & set(later.depends_on) and (given is None or given.answer == "yes"):
+                if given is not None and given.by == "key":
+                    self.void[later.id] = given.reason
                 given = self._given[later.id] = Decision(later.id, "skip", NO_BASE, by="rule")
             if given is not None and (given.answer != "yes" or given.chosen is not None or given.instead is not None):
                 missing.add(later.id)

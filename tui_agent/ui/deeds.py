@@ -36,8 +36,8 @@ class Deed:
 
 def to_revert(entry: Entry | None, view: DiffView | None, base: Base, at: int, *, whole: bool) -> Deed | str:
     """Take back the marked hunks, else the one at the cursor, else the one at the top; in words, why that cannot be."""
-    if entry is None or view is None or entry.proposed or base != "session":
-        return "Only a change since the start of the session can be taken back here."
+    if entry is None or view is None or entry.proposed or base == "head":
+        return "Only a change of this session can be taken back here."
     if entry.base == entry.now:
         return "Its text did not change; /undo gives permissions back."
     every = whole or not view.hunks

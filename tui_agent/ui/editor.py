@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePath
 
 from tui_agent.core.disk import is_file
@@ -177,13 +177,21 @@ def deaf() -> Iterator[None]:
 
 @contextmanager
 def copy_of(name: str, text: bytes) -> Iterator[Path]:
-    """A private copy of a text, for another program; `name` only tells the kind of file."""
+    """A private copy of a text, for another program; `name` only tells the kind of file.
+
+    Raises:
+        EditorError: there is no room for it, or no folder.
+    """
     suffix = PurePath(name).suffix
     kind = suffix if suffix[1:].isalnum() and suffix.isascii() else ""
-    with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
-        path = Path(folder) / f"proposal{kind}"
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(text)
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tui-agent-", ignore_cleanup_errors=True))
+            path = Path(folder) / f"proposal{kind}"
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(text)
+        except OSError as error:
+            raise EditorError(f"No temporary file could be made for it: {error.strerror or error}.") from error
         yield path
 
 

@@ -38,18 +38,18 @@ class FoundFiles:
         return "From the last file to the first." if step > 0 else "From the first file to the last."
 
     async def find(self, files: Callable[[Base], AsyncIterator[Entry]], base: Base) -> AsyncGenerator[bool]:
-        """Take the entries as they come and keep to the path that is shown.
+        """Take the entries as they come and keep to the one that is shown, or to its file where that is gone.
 
         Yields when something is to be drawn: True when another entry is the one that is shown.
         """
-        path = self.entry.path if self.entry else ""
+        before = self.entry
         self.entries, self.sums, last = [], Sums(), 0.0
         shown = False
         async with aclosing(files(base)) as found:  # type: ignore[type-var]
             async for entry in found:
                 self.entries.append(entry)
                 self.sums = self.sums.plus(entry)
-                if not shown and path in {"", entry.path}:
+                if not shown and (before is None or entry.key == before.key):
                     shown, self.at = True, len(self.entries) - 1
                     yield True
                 elif monotonic() - last > DRAW_EVERY:
@@ -57,5 +57,6 @@ class FoundFiles:
                     yield False
         self.sums = replace(self.sums, more=False)
         if not shown:
-            self.at = max(0, min(self.at, len(self.entries) - 1))
+            same = (n for n, entry in enumerate(self.entries) if before is not None and entry.path == before.path)
+            self.at = next(same, max(0, min(self.at, len(self.entries) - 1)))
         yield not shown

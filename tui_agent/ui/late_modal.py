@@ -90,6 +90,9 @@ class LateModal(Modal[Result], Generic[Result]):
     def command(self, key: str) -> None:
         """One of `OTHER_KEYS` was pressed."""
 
+    def refuse(self, key: str) -> None:
+        """A key that does nothing here was pressed."""
+
     def interrupt(self) -> None:
         """Ctrl+C, at any time."""
 
@@ -190,6 +193,8 @@ class LateModal(Modal[Result], Generic[Result]):
             await self._draft(event)
         if route == "act":
             self.command(key)
+        if route == "drop":
+            self.refuse(event.key)
 
     async def on_paste(self, event: events.Paste) -> None:
         """A paste is text, whatever it holds; so is a letter right before it."""

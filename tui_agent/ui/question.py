@@ -33,7 +33,6 @@ class Question:
         self.totals = Totals(requests)
         self._means = means
         self._sheets: dict[str, Sheet] = {}
-        self._made: dict[str, WriteBytes] = {}
 
     @property
     def sheet(self) -> Sheet:
@@ -48,7 +47,8 @@ class Question:
         """What was written that no answer of the person took along: words with an answer, notes on lines, what was begun.
 
         A text that they made in their editor and did not apply is their work, too.
-        A yes behind a stop is not carried out, so that what was written with it is told to nobody.
+        A yes behind a stop is not carried out, nor is one to what was built on a change that was not taken then, so that
+        what was written with it is told to nobody.
         """
         given = {decision.request_id: decision for decision in self.asked.decisions if decision.by == "key"}
         words: list[str] = []
@@ -59,12 +59,14 @@ class Question:
             stopped = stopped or answer == "stop"
             if decision is not None and answer == "yes" and stopped:
                 words.append(decision.reason)
+            elif first.id in self.asked.void:
+                words.append(self.asked.void[first.id])
             elif sheet is not None and answer in {"", "stop"}:
                 words.append(sheet.words(""))
             words += sheet.begun.values() if sheet is not None else ()
-            made = self._made.get(first.id)
-            if made is not None and made.new != made.base and (answer != "yes" or stopped):
-                words.append(f"{made.path} as I edited it:\n{(made.new or b'').decode(errors='replace')}")
+            own = now.effect if first.id in self.asked.own else None
+            if isinstance(own, WriteBytes) and own.new != own.base and (answer != "yes" or stopped):
+                words.append(f"{own.path} as I edited it:\n{(own.new or b'').decode(errors='replace')}")
         return "\n\n".join(filter(None, words))
 
     @property
@@ -86,9 +88,7 @@ class Question:
             before = old.diff.base, old.diff.new
             same = await asyncio.to_thread(same_hunks, before, (effect.base, effect.new))
         del self._sheets[old.request.id]
-        if edited:
-            self._made[self.asked.requests[self.asked.at].id] = effect
-        self.asked.instead(effect)
+        self.asked.instead(effect, edited=edited)
         sheet, self.totals = self.sheet, Totals(self.asked.present)
         sheet.take_notes(old.notes)
         sheet.begun = old.begun
@@ -121,6 +121,10 @@ class Question:
             return "words"
         self.decide("yes")
         return "decided"
+
+    async def stands(self) -> bool:
+        """Whether yes may be said now: when its words are written the file may be another one than when they were begun."""
+        return may_approve(self.sheet.view) and await self.sheet.is_current()
 
     def decide(self, answer: Answer, reason: str = "") -> None:
         """Answer the present request with what was written and chosen on its sheet.

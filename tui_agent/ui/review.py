@@ -132,8 +132,8 @@ class Review(Modal[str]):
 
     @property
     def entry(self) -> Entry | None:
-        """The file that is shown."""
-        return self._files.entry
+        """The file that is shown: also while the files are found anew, and another one stands in its place of the list."""
+        return self._body.entry
 
     @property
     def sums(self) -> review_text.Sums:
@@ -174,7 +174,7 @@ class Review(Modal[str]):
 
     async def _show(self) -> None:
         self._deeds.asked = None
-        await self._body.show(self.entry)
+        await self._body.show(self._files.entry)
         self._body.mark(self.notes)
         self._draw()
 
@@ -198,7 +198,7 @@ class Review(Modal[str]):
         texts = {
             "head": review_text.head(self.sums, self._base, len(self.notes.items), width),
             "file": review_text.position(entry, self._files.at, self.sums, self.view, beside),
-            "keys": review_text.keys(entry, self._word, width, self._world.keys),
+            "keys": review_text.keys(entry, self._word, width, self._world.keys, base=self._base),
         }
         if wide:
             height = max(1, self.size.height - 4)
@@ -366,12 +366,12 @@ class Review(Modal[str]):
         if (about := note_at(view, entry.path)) is None:
             self._say("There is no line here to write a note about.")
         else:
-            self._note.open(about)
+            self._note.open(replace(about, against=self._base))
             self._draw()
 
     @on(NoteField.Left)
     def _noted(self) -> None:
-        self._note.said(self.notes.message(self._files.entries))
+        self._note.said(self.notes.message(self._files.entries, self._base))
         self._body.mark(self.notes)
         self._draw()
 
@@ -393,7 +393,7 @@ class Review(Modal[str]):
         if self._note.about is not None:
             self._note.leave()
             return
-        noted = {note.path for note in self.notes.items}
-        now = {path: await self._world.present(path) for path in noted}
-        message = self.notes.message([replace(e, now=now[e.path]) for e in self._files.entries if e.path in now])
-        self.dismiss(self._note.with_begun(message))
+        listed = {entry.path: entry for entry in self._files.entries if not entry.proposed}
+        files = [listed.get(path, Entry(path, None, None)) for path in {note.path: None for note in self.notes.items}]
+        now = [replace(entry, now=await self._world.present(entry.path)) for entry in files]
+        self.dismiss(self._note.with_begun(self.notes.message(now, self._base)))

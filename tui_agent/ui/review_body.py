@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
@@ -21,6 +23,12 @@ class Body(Vertical):
         self._looks = looks
         self._entry: Entry | None = None
         self._hunk = 0
+        self._changing = asyncio.Lock()
+
+    @property
+    def entry(self) -> Entry | None:
+        """The file that is shown: `view` is its difference."""
+        return self._entry
 
     def compose(self) -> ComposeResult:
         """The line about the file."""
@@ -28,6 +36,10 @@ class Body(Vertical):
 
     async def show(self, entry: Entry | None) -> None:
         """Show a file, or none; one that is as it is shown stays as it is, and in one that changed the cursor's hunk stays."""
+        async with self._changing:  # a key and a change of a file may come together, and each would mount its own
+            await self._change(entry)
+
+    async def _change(self, entry: Entry | None) -> None:
         old, before = self.view, self._entry
         if old is not None and entry == before:
             return

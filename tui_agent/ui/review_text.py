@@ -62,6 +62,10 @@ _ONLY_APPLIED = {"review.apply", "review.mark"}
 """What a refused change is for that fits no more."""
 
 
+_OF_THE_SESSION = {"review.revert", "review.revert_file", "review.mark", "review.mark_all"}
+"""What takes back: what stands in no commit is not all of this session's making."""
+
+
 def _hints(ids: Collection[str], own: Keymap) -> list[str]:
     """Keys with their words, two of the same word together."""
     actions = [action for each in ids if (action := own[each]).keys]
@@ -172,16 +176,18 @@ def position(entry: Entry | None, at: int, sums: Sums, view: DiffView | None, wi
     return text
 
 
-def keys(entry: Entry | None, word: str, width: int, own: Keymap = USUAL) -> Text:
+def keys(entry: Entry | None, word: str, width: int, own: Keymap = USUAL, *, base: Base = "session") -> Text:
     """The keys that work now, as many as fit, the way out in any case; or the word that stands in their place.
 
-    `own` are the keys of the person.
+    `own` are the keys of the person, `base` is what the files are compared with.
     """
     if word:
         return Text(word, "bold")
     ids = _OF_NOTHING if entry is None else _OF_REFUSED if entry.proposed else _OF_CHANGES
     if entry is not None and entry.proposed and entry.request is None:
         ids = tuple(each for each in ids if each not in _ONLY_APPLIED)
+    if base == "head":
+        ids = tuple(each for each in ids if each not in _OF_THE_SESSION)
     named = _hints(ids, own)
     last, line = "   ".join(named[-2:]), ""
     for key in named[:-2]:

@@ -41,6 +41,7 @@ class Sheet:
         """Show `request`; `means` is what can be done with it."""
         self.request = request
         self.view = body(request.effect, means.looks)
+        self.view.counts = False  # until the dialog listens: a moment ago there may have been more room
         self.subject = subject(request.effect)
         self.again = False
         self.said = ""

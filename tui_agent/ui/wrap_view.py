@@ -78,6 +78,8 @@ class WrapView(ScrollView, can_focus=False):
         super().__init__()
         self.complete = False
         """Whether all lines are known and measured; until then the facts below are lower bounds."""
+        self.counts = True
+        """Whether what is drawn counts as seen: not while the lines around a view still find their places."""
         self.end_seen = False
         """Whether the last row has been on screen."""
         self.seen = 0
@@ -280,15 +282,29 @@ class WrapView(ScrollView, can_focus=False):
         if place is None:
             return Strip.blank(self._columns, self.rich_style)
         self.drawn += 1
+        if self.counts:
+            self._saw(row, place)
+        return self._draw(*place[:2])[0][place[2]]
+
+    def _saw(self, row: int, place: tuple[int, int, int]) -> None:
+        """A row is on screen."""
         number, index, nth = place
-        strips, cut, counted = self._draw(number, index)
+        _, cut, counted = self._draw(number, index)
         new = self._blocks[number].saw(index, nth) if counted and not cut else 0
         at_end = self.complete and not cut and row == self.rows - 1 and not self.end_seen
         if new or at_end:
             self.seen += new * counted
             self.end_seen |= at_end
             self._tell_soon()
-        return strips[nth]
+
+    def count(self) -> None:
+        """What stands on screen counts as seen, and what is drawn from now on."""
+        self.counts = True
+        top = self.scroll_offset.y
+        for row in range(top, top + self.size.height):
+            if (place := self._locate(row)) is not None:
+                self._saw(row, place)
+        self._tell_soon()
 
     def _draw(self, number: int, index: int) -> tuple[list[Strip], bool, int]:
         """The rows of a line, whether something of it was cut off, and how many lines are seen with the last row."""

@@ -103,11 +103,13 @@ class Memory:
         """Refuse a change of a file whose current bytes were not read here; `whole`: not read to its end."""
         known = self.sight(path)
         if known is None:
-            raise ToolError(f"{named} was not read in this session; read it first, then change it.", "refused")
+            told = f"{named} was not read in this session; read it first, then change it."
+            raise ToolError(told, "refused", "the model had not read it")
         if known.sha256 != sha256(base):
             raise ToolError(
                 f"{named} has changed since it was read, so it was not touched. Read it again and redo the change.",
                 "refused",
+                "it is another one than the model read",
             )
         if whole and not known.whole:
             how = (
@@ -116,6 +118,7 @@ class Memory:
             raise ToolError(
                 f"{named} {how}, and this would replace all of it. Read the rest first, or use edit_file.",
                 "refused",
+                "the model had not read all of it",
             )
 
 

@@ -256,12 +256,18 @@ def _moved(effect: WriteBytes, now: bytes, chosen: frozenset[int] | None) -> Wri
     if effect.base is None or effect.new is None:
         raise ToolError("only an edit can be made on other bytes")
     hunks = [hunk for hunk in diff(effect.base, effect.new).hunks if chosen is None or hunk.number in chosen]
-    old, new = _lines(effect.base), _lines(effect.new)
+    try:
+        old, new = _lines(effect.base), _lines(effect.new)
+    except UnicodeDecodeError as error:  # the person's own editor may have written it in another encoding
+        raise ToolError(f"the change of {effect.path} is no UTF-8 text", "refused", "it is no UTF-8 text") from error
     edits = [
         Edit("".join(old[hunk.old.start : hunk.old.stop]), "".join(new[hunk.new.start : hunk.new.stop]))
         for hunk in hunks
     ]
-    return WriteBytes(effect.path, now, edit(effect.path, now, edits))
+    try:
+        return WriteBytes(effect.path, now, edit(effect.path, now, edits))
+    except ToolError as error:  # its words are for a model
+        raise ToolError(str(error), error.status, error.note or "it fits nowhere in the file as it is now") from error
 
 
 def _part(request: ApprovalRequest, effect: WriteBytes, decision: Decision) -> Part:
