@@ -88,6 +88,12 @@ def test_changes_of_a_session() -> None:
     assert changes(events) == {"a": Change("M", 2, 1), "b": Change("A", 4, 2, edits=2), "d": Change("D", 2, 1)}
 
 
+def test_hunks_that_were_taken_back_in_the_review_are_counted_no_more() -> None:
+    made = done("1", receipt=replace(receipt("a", "1", "2"), added=5, removed=4))
+    back = ev.ToolDone(ToolCall("2", "undo", {"path": "a"}), "applied", "ok", receipt=receipt("a", "2", "3"))
+    assert changes([made, back]) == {"a": Change("M", 4, 2, edits=2)}
+
+
 def test_plan_is_the_last_one_that_was_taken() -> None:
     def update(*items: tuple[str, str], status: str = "applied") -> ev.ToolDone:
         args = {"items": [{"status": s, "text": t} for s, t in items]}

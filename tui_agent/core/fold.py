@@ -329,6 +329,7 @@ def changes(events: Iterable[AnyEvent]) -> dict[str, Change]:
     for event in events:
         turn += isinstance(event, ev.UserSaid)
         back = event if isinstance(event, ev.Undone) and not event.redo else None
+        taken = isinstance(event, ev.ToolDone) and event.call.name == "undo"  # hunks of a file, in the review
         for receipt in receipts((event,)):
             for path, before, after, added, removed in _effects(receipt):
                 first.setdefault(path, before)
@@ -338,7 +339,7 @@ def changes(events: Iterable[AnyEvent]) -> dict[str, Change]:
                 last[path] = after
                 old = out.get(path, Change("", 0, 0, 0))
                 mark = "D" if after is None else "A" if first[path] is None else "M"
-                more, less = (-removed, -added) if back else (added, removed)
+                more, less = (-removed, -added) if back or taken else (added, removed)
                 edits = max(0, old.edits + (-1 if back else 1))
                 out[path] = Change(mark, max(0, old.added + more), max(0, old.removed + less), edits)
     return {path: change for path, change in out.items() if first[path] != last[path]}

@@ -24,7 +24,6 @@ from tui_agent.ui.approval_frame import Frame, Room
 from tui_agent.ui.approval_text import Around, footer, small, texts
 from tui_agent.ui.batch import Decisions
 from tui_agent.ui.field import Field
-from tui_agent.ui.keymap import textual_name
 from tui_agent.ui.late_modal import LateModal, Outside
 from tui_agent.ui.means import Means
 from tui_agent.ui.palette import Palette, keys_in
@@ -150,8 +149,7 @@ class ApprovalScreen(LateModal[Decisions]):
         written = texts(self.sheet, self._around, room)
         self._cramped = not frame.fit(room, written, self.view, free=free)
         if self.armed and not self.too_small and not self.view.counts:
-            self.view.counts = True
-            self.call_after_refresh(self.view.count)
+            self.view.count()
         self.set_class(self.too_small, "-small")
         if self.too_small:
             self.query_one("#small", Static).update("   ".join(small(self._why.asking, "enlarge the terminal")))
@@ -232,14 +230,8 @@ class ApprovalScreen(LateModal[Decisions]):
             sheet.press(key)
 
     def refuse(self, key: str) -> None:
-        """A key of what lies below is not silent: it says when it works again."""
-        if any(
-            key == textual_name(own)
-            for action in self.outside.keys.actions
-            for own in action.keys
-            if action.scope == "app"
-        ):
-            self._dead = f"{key_name(key)} works again when this is answered"
+        """A key of what lies below is not silent."""
+        self._dead = f"{key_name(key)} works again when this is answered" * self.outside.keys.counts("app", key)
 
     def _soon(self, showing: Coroutine[Any, Any, None]) -> None:
         self.arming.hide()

@@ -154,6 +154,10 @@ class Keymap:
         key = "shift+enter" if key == "shift+\r" else key  # as xterm's modifyOtherKeys has it in Textual
         return self._meant.get((scope, key), key)
 
+    def counts(self, scope: Scope, key: str) -> bool:
+        """Whether a key that arrived does something in a place."""
+        return any(key == textual_name(own) for a in self.actions if a.scope == scope for own in a.keys)
+
     def shown(self, scope: Scope, key: str) -> str:
         """What the person calls the key that the table has for something in a scope; others as they are."""
         action = next((a for a in ACTIONS if a.scope == scope and key in (a.keys[0], key_name(a.keys[0]))), None)

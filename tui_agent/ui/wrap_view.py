@@ -282,28 +282,20 @@ class WrapView(ScrollView, can_focus=False):
         if place is None:
             return Strip.blank(self._columns, self.rich_style)
         self.drawn += 1
-        if self.counts:
-            self._saw(row, place)
-        return self._draw(*place[:2])[0][place[2]]
-
-    def _saw(self, row: int, place: tuple[int, int, int]) -> None:
-        """A row is on screen."""
         number, index, nth = place
-        _, cut, counted = self._draw(number, index)
-        new = self._blocks[number].saw(index, nth) if counted and not cut else 0
-        at_end = self.complete and not cut and row == self.rows - 1 and not self.end_seen
+        strips, cut, counted = self._draw(number, index)
+        new = self._blocks[number].saw(index, nth) if self.counts and counted and not cut else 0
+        at_end = self.counts and self.complete and not cut and row == self.rows - 1 and not self.end_seen
         if new or at_end:
             self.seen += new * counted
             self.end_seen |= at_end
             self._tell_soon()
+        return strips[nth]
 
     def count(self) -> None:
-        """What stands on screen counts as seen, and what is drawn from now on."""
+        """What stands on screen counts as seen from now on."""
         self.counts = True
-        top = self.scroll_offset.y
-        for row in range(top, top + self.size.height):
-            if (place := self._locate(row)) is not None:
-                self._saw(row, place)
+        self.refresh()
         self._tell_soon()
 
     def _draw(self, number: int, index: int) -> tuple[list[Strip], bool, int]:
