@@ -272,3 +272,13 @@ async def test_a_try_that_is_made_again_says_what_it_took(loopback: Any) -> None
         got = [delta async for delta in deltas]
     assert [delta for delta in got if isinstance(delta, Lost)] == [Lost(None), Lost(Usage(7, None))]
     assert len(server.peers) == 4
+
+
+@pytest.mark.parametrize(("retries", "tries"), [(0, 1), (False, 1), (2, 3), (99, 6), (True, 6), ("no number", 6)])
+async def test_how_often_it_is_tried_is_for_the_profile_to_say(loopback: Any, retries: Any, tries: int) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.answer(503, b"")
+
+    server = await loopback(script)
+    await run(profile(server.url, options={"retries": retries}))
+    assert len(server.peers) == tries

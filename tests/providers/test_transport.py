@@ -75,6 +75,8 @@ def test_every_failure_of_the_transport_is_one_sentence() -> None:
         (httpx.ConnectTimeout(KEY), "cannot connect to", True),
         (httpx.ReadTimeout(KEY), "does not answer in time", True),
         (httpx.ProxyError(KEY), "the proxy refused", False),
+        (httpx.ProxyError("502 Bad Gateway"), "the proxy refused the connection (HTTP 502)", True),
+        (httpx.ProxyError("403 Forbidden"), "the proxy refused the connection (HTTP 403)", False),
         (httpx.DecodingError(KEY), "damaged compressed body", True),
         (httpx.RemoteProtocolError(KEY), "closed the connection", True),
         (httpx.RemoteProtocolError(f"illegal status line: {KEY}"), "does not speak HTTP", True),

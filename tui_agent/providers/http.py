@@ -102,7 +102,7 @@ async def stream(wire: Wire, profile: Profile, request: Request, link: Link | No
     if profile.api_key_cmd:
         yield Preparing()
     retries = profile.options.get("retries")
-    tries = min(MAX_TRIES, 1 + retries) if isinstance(retries, int) else MAX_TRIES
+    tries = min(MAX_TRIES, 1 + retries) if isinstance(retries, int) and retries is not True else MAX_TRIES
     learned = link.network.learned
     known = vendors.identity(profile)
     vendor = learned.get(known) or vendors.rules(profile)

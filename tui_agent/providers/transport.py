@@ -24,6 +24,8 @@ _NO_HTTP = late("illegal|malformed|too long|content-length|continuation line|no 
 """What httpx says of bytes that are no HTTP, and not of a connection that ended."""
 _WANTED = late("CERTIFICATE_REQUIRED|ALERT_BAD_CERTIFICATE$")
 """How OpenSSL says that the other side does not go on without a certificate of this one."""
+_BUSY = late(r"50[234]\b")
+"""How a proxy says that it could not reach the server just now."""
 _OWN_AUTHORITY = "set ca_file in [network], or SSL_CERT_FILE, to your own authority"
 _TRUST_WAYS = {
     **dict.fromkeys((62, 64), "use the name in endpoint that the certificate was made for"),
@@ -74,6 +76,7 @@ CAUSES = (
     Cause("ConnectTimeout", "cannot connect to {0.hop}{0.missed}", retryable=True, sent=False),
     Cause("ConnectError", "cannot connect to {0.hop}{0.missed}", retryable=True, sent=False),
     Cause("TimeoutException", "{0.there} does not answer in time", retryable=True),
+    Cause("BusyProxy", "{0.refuser} refused the connection{0.refusal}", retryable=True, sent=False),
     Cause("ProxyError", "{0.refuser} refused the connection{0.refusal}", sent=False),
     Cause("Packed", "{0.there} sent a body {0.error}: nobody asked for that", "protocol"),
     Cause("DecodingError", "{0.there} sent a damaged compressed body", "protocol", retryable=True),
@@ -191,6 +194,8 @@ def _names(error: BaseException) -> set[str]:
     reason = getattr(error, "reason", None) if isinstance(error, ssl.SSLError) else None
     if reason and "ALERT" in reason:
         names.add("Certificate" if _WANTED.search(reason) else "Alert")
+    if "ProxyError" in names and _BUSY.match(str(error)):
+        names.add("BusyProxy")
     if "RemoteProtocolError" in names and _NO_HTTP.search(str(error)):
         names.add("NoHttp")
     if "DecodingError" in names and str(error).startswith(PACKED):
