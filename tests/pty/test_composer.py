@@ -268,7 +268,10 @@ def test_vi_does_not_open_before_its_way_out_was_said_once(home: Home) -> None:
             t.ready().keys("text ")
             t.send(CTRL_G)
             if time == 0:
-                t.wait_for(":wq and Enter", ":q! and", "Enter opens it.")
+                t.wait_for(":wq and Enter", "Esc, then :q!", "Enter opens it.")
+                assert "Enter, comes back with the text; Esc, then :q! and Enter, without it." in " ".join(
+                    t.text.split()
+                )
                 t.send(CTRL_C)  # means nothing there
                 t.send(ENTER)
             t.wait_for("› text by vi")

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import textwrap
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,11 +33,10 @@ _WAIT = {**dict.fromkeys((*_GOTO, *_COLON[2:], *_LINE[:-1]), "--wait"), "kate": 
 _PLUS = ("vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "mg", "jed", "ne", "gedit")
 
 _VI = ("vi", "vim", "nvim", "nvi")
-_HOW = """
-{program} opens next. In it i begins to write. Esc, then :wq and Enter, comes back with the text; Esc, then :q! and
-Enter, without it. Set EDITOR for another program. This is said once.
-
-Enter opens it. """
+_HOW = (
+    "{program} opens next. In it i begins to write. Esc, then :wq and Enter, comes back with the text; Esc, then :q! and "
+    "Enter, without it. Set EDITOR for another program. This is said once."
+)
 
 
 class EditorError(AgentError):
@@ -126,7 +126,8 @@ def _say_how(program: str, told: Path) -> None:
         return
     try:
         with Path("/dev/tty").open("r+b", buffering=0) as terminal, deaf():
-            terminal.write(_HOW.format(program=program).encode())
+            said = textwrap.fill(_HOW.format(program=program), max(20, shutil.get_terminal_size().columns - 1))
+            terminal.write(f"\n{said}\n\nEnter opens it. ".encode())
             terminal.readline()
     except OSError:
         return  # without a terminal nobody reads it
