@@ -58,6 +58,20 @@ async def test_of_a_very_long_line_only_what_changed_is_shown_and_the_rest_is_co
         assert view.seen == view.total == 2
 
 
+async def test_in_a_very_long_line_what_differs_is_marked_and_its_layout_is_told():
+    old = b"x" * 9_000 + b"old" + b"y" * 9_000 + b"\n"
+    view = DiffView(old, old.replace(b"old", b"new"), path="a.txt")
+    async with shown(view, size=(140, 40)):
+        marked = [
+            segment.text
+            for strip in view.screen._compositor.render_strips()
+            for segment in strip
+            if segment.style and segment.style.underline
+        ]
+        assert marked == ["old", "new"]
+        assert view.layout_words == "unified (very long lines)"
+
+
 @given(
     st.text("ab\u0301", max_size=2_000),
     st.text("xé", max_size=9),

@@ -103,6 +103,8 @@ class DiffView(CursorView):
         """The layout and why, in words; "" when there is no choice."""
         if self.base is None or self.new is None or self.binary:
             return ""
+        if self.beside and self.hunks and not any(block.beside for block in self._blocks):
+            return "unified (very long lines)"
         shown, wanted = "beside" if self.beside else "unified", self.looks.sides
         words = "side by side" if self.beside else "unified"
         if wanted == "auto":

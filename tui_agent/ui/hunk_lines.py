@@ -13,6 +13,7 @@ from typing import TypeAlias
 from tui_agent.core.diff import Hunk, Row
 from tui_agent.core.display import sanitise
 from tui_agent.ui.beside import Pairs
+from tui_agent.ui.diff_words import marked_words
 from tui_agent.ui.wrap_lines import BLOCK_LINES, Block, Line, Piece, plain_widths, shown_pieces
 
 LONG = 2_000
@@ -100,7 +101,9 @@ class HunkLines:
     def _long(self, hunk: Hunk, row: Row, other: Row | None) -> Counted:
         """A very long line in pieces: of one that was changed, what changed and a little around it."""
         text = row.text
-        shown = changed_part(text, text if row.kind == "context" else other.text if other else "")
+        beside = text if row.kind == "context" else other.text if other else ""
+        shown, differs = changed_part(text, beside), differing(text, beside)
+        alike = 2 * len(differs) <= len(text)
         starts = range(shown.start, max(shown.start + 1, shown.stop), LONG)
 
         def line(index: int) -> Line:
@@ -110,7 +113,11 @@ class HunkLines:
             before = shown.start if not index else 0
             after = len(text) - shown.stop if last else 0
             marks = _marked(self._marks(row)) if last else ()
-            return replace(found, pieces=(*_unchanged(before), *found.pieces, *_unchanged(after), *marks))
+            pieces = found.pieces
+            if alike and not out and "".join(piece for piece, _ in pieces) == part:  # nothing of it is escaped
+                at = starts[index]
+                pieces = tuple(marked_words(pieces, [n in differs for n in range(at, at + len(part))]))
+            return replace(found, pieces=(*_unchanged(before), *pieces, *_unchanged(after), *marks))
 
         return Block(len(starts), line, whole=True), int(row.kind != "context")
 
@@ -158,11 +165,17 @@ def _marked(marks: Iterable[str]) -> tuple[Piece, ...]:
     return tuple((f" {mark}", "mark") for mark in marks)
 
 
-def changed_part(text: str, other: str) -> range:
-    """The characters of a very long line that are not at the start or the end of the other one too, and some around."""
+def differing(text: str, other: str) -> range:
+    """The characters of a very long line that are not at the start or the end of the other one too."""
     head = _common(text, other, 1)
     tail = min(_common(text, other, -1), len(text) - head, len(other) - head)
-    start, stop = max(0, head - _AROUND), min(len(text), len(text) - tail + _AROUND)
+    return range(head, len(text) - tail)
+
+
+def changed_part(text: str, other: str) -> range:
+    """The characters of a very long line to be shown: those that differ, and some around."""
+    differs = differing(text, other)
+    start, stop = max(0, differs.start - _AROUND), min(len(text), differs.stop + _AROUND)
     return range(start if start > _AROUND else 0, stop if len(text) - stop > _AROUND else len(text))
 
 
