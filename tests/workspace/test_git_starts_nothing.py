@@ -258,3 +258,52 @@ def test_each_place_bites_a_plain_git(trapped: Trapped, place: str) -> None:
     bites = trapped.plain("status")
     if place not in {"of a clone that nothing names", "of a bare one", "of modules"}:
         assert bites
+
+
+ASKED = (
+    *("status --ignore-submodules=none", "add -A", "commit -qam x", "stash", "stash pop", "checkout up", "checkout -"),
+    *(
+        "switch -c new",
+        "merge --no-ff -m x up",
+        "rebase --force-rebase up",
+        "cherry-pick HEAD",
+        "revert --no-edit HEAD",
+    ),
+    *("log -p -2", "show HEAD", "blame a", "describe --always --dirty", "diff-index HEAD", "cat-file --filters HEAD:a"),
+    *("bisect start", "bisect reset", "tag -m x t", "branch x", "notes list", "format-patch -1 --stdout", "grep one"),
+    *("update-index --refresh", "reset --hard HEAD"),
+)
+MORE = """
+[core]
+editor = TRAP
+pager = TRAP
+[merge "x"]
+driver = TRAP
+[gpg]
+program = PROGRAM
+[log]
+showSignature = true
+[sequence]
+editor = TRAP
+[interactive]
+diffFilter = TRAP
+[pager]
+log = TRAP
+[diff]
+submodule = diff
+ignoreSubmodules = none
+[submodule]
+recurse = true
+[submodule "lib"]
+update = !TRAP
+"""
+
+
+@pytest.mark.parametrize("place", ["of all these", "included from the folder", "of a further work tree", "hooks"])
+def test_nor_when_it_was_asked_about(trapped: Trapped, place: str) -> None:
+    (trapped.folder / "text").write_text(trapped.text(EVERYTHING + MORE))
+    trapped.sh(PLACES[place])
+    for words in ASKED:
+        argv = git.argv(("git", *words.split()), viewed=False)
+        asyncio.run(run(argv, cwd=trapped.root, timeout=PATIENCE, env=child_environment(trapped.env)))
+        assert trapped.marks() == set(), words
