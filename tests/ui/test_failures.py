@@ -271,3 +271,10 @@ async def test_while_the_key_is_fetched_that_is_what_is_waited_for(tmp_path: Pat
             await until(lambda: "running api_key_cmd" in text_of(app).splitlines()[-1])
             (tmp_path / "go").touch()
             await until(lambda: "here I am" in text_of(app))
+
+
+def test_what_answers_in_another_format_is_not_just_asked_again() -> None:
+    assert failures.words(ProviderError("protocol", "a web page"))[2].startswith(
+        "Look at its type and endpoint (/configure)"
+    )
+    assert failures.words(ProviderError("protocol", "bytes were lost", retryable=True))[2].startswith("/retry")

@@ -33,6 +33,8 @@ NEXT = {
 }
 
 READ_ANEW = "/retry reads the key anew; or choose another with /provider"
+ANOTHER_SERVER = "Look at its type and endpoint (/configure), then /retry, or choose another with /provider"
+"""Where what answers is no such server, so that asking it again alone does not help."""
 NOT_USABLE = "Mend that, in the configuration with /configure, then /retry; or choose another with /provider"
 EMPTY = "is empty"
 """What is said of the variable of a key that is not set."""
@@ -116,6 +118,8 @@ def words(error: ProviderError, profile: str = "") -> tuple[str, str, str]:
     where = f" {'from' if error.kind == 'network' else 'at'} {profile}" if profile else ""
     title = (CUT_OFF if error.begun and error.kind == "network" else TITLES[error.kind]) + where + status
     following = NEXT.get(error.kind, "/retry, or choose another with /provider")
+    if error.kind == "protocol" and not error.retryable and not error.begun:
+        following = ANOTHER_SERVER
     if error.kind == "auth" and "api_key_cmd" in error.message:
         following = READ_ANEW
     if error.kind == "auth" and not error.status:
