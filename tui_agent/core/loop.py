@@ -227,8 +227,13 @@ class _Run:
             self.again = True
 
     def unanswered(self, usage: Usage | None, *, free: bool = False) -> ev.Spent | None:
-        """What a call took that brought no reply, None when that is nothing. `free`: it took no tokens."""
-        return None if free and usage is None else spent(usage, self.agent.price)
+        """What a call took that brought no reply, None when that is nothing. `free`: it took no tokens.
+
+        Without prices what it cost is not known, whatever it took.
+        """
+        if free and usage is None and self.agent.price(Usage(0, 0)) == 0:
+            return None
+        return spent(usage, self.agent.price)
 
     def lost(self, tries: Iterable[Usage | None]) -> list[ev.Spent]:
         """What the tries took that were lost before a reply came."""
