@@ -115,7 +115,7 @@ def test_the_framing_is_what_the_bytes_say(head: bytes, size: int) -> None:
         return [value for piece in pieces for _, value in frames.feed(piece)] + [value for _, value in frames.close()]
 
     assert read(b'{"a":\n1}', Frames()) == [{"a": 1}]
-    assert read(b'[{"a":1}]', Frames()) == [[{"a": 1}]]
+    assert read(b'[{"a":1},{"a":2}]', Frames()) == [{"a": 1}, {"a": 2}]
     assert read(b'data: {"a":1}\n\n', Frames()) == [{"a": 1}]
     assert read(b'{"a":1}\n{"a":2}', Frames(lines=True)) == [{"a": 1}, {"a": 2}]
     with pytest.raises(WireFault, match="web page"):
