@@ -198,6 +198,20 @@ async def test_of_several_changes_of_one_file_the_shown_one_stays(monkeypatch):
         assert "file 1/2" in d.text
 
 
+@pytest.mark.parametrize("key", [NEXT, PREVIOUS])
+@pytest.mark.parametrize(
+    "other",
+    [Entry("run.sh", b"x\n", b"x\n", words="mode 644 → 755"), Entry("b", b"\0", b"\0\0"), Entry("e", None, b"")],
+    ids=["mode", "binary", "empty"],
+)
+async def test_hunks_are_walked_into_a_file_that_has_none(key, other):
+    async with pane((Entry("a.py", b"1\n", b"2\n"), other)) as d:
+        await d.key(PREVIOUS, key)
+        assert d.app.screen.entry == other
+        await d.key(key, key)
+        assert d.app.screen.view is not None
+
+
 async def test_nothing_changed():
     async with pane(()) as d:
         assert "Nothing was changed." in d.text

@@ -209,7 +209,9 @@ class DiffView(CursorView):
             self.go_to(self.hunk + step)
 
     def go_to(self, number: int) -> None:
-        """Put the cursor on the first changed line of a hunk that has been laid out, or of the nearest one."""
+        """Put the cursor on the first changed line of a hunk that has been laid out, or of the nearest one; where is none, nowhere."""
+        if not self._places:
+            return
         number = max(1, min(len(self._places), number))
         self.move_cursor(self._first_changed(number), under=(self._places[number - 1], 0))
 
