@@ -178,6 +178,8 @@ def test_every_file_of_a_list_is_looked_up() -> None:
     (claim,) = unbacked_claims("I updated a.py, b.py and `c.py`.", [wrote("b.py")])
     assert claim.endswith("nothing changed a.py, c.py")
     (claim,) = unbacked_claims("a.py, b.py and c.py were updated.", [wrote("a.py"), wrote("c.py")])
+    assert claim.endswith("nothing changed b.py")
+    (claim,) = unbacked_claims("b.py was updated.", [wrote("a.py")])
     assert claim.endswith("nothing changed that file")
 
 

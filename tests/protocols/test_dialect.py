@@ -278,6 +278,24 @@ def test_a_last_reply_without_tools_says_nothing_about_the_protocol() -> None:
         assert (dialect.name, why) == ("json", "")
 
 
+def test_a_server_that_refuses_tools_says_so_for_the_last_reply_too() -> None:
+    refused = Reply(error=ProviderError("bad_request", "this model does not support tools"))
+    dialect, why = speech(auto=True).after(refused, ())
+    assert (dialect.name, why) == ("json", "the server takes no native tool calls")
+
+
+@pytest.mark.parametrize("tool", ["read_file", "nobody_has_this"])
+def test_a_call_where_no_tool_is_offered_leaves_no_words(tool: str) -> None:
+    reply = Reply(json.dumps({"tool": tool, "path": "a.py"}), finish="stop")
+    assert speech("json").decode(reply, ()) == replace(reply, text="")
+
+
+def test_a_native_call_without_a_name_keeps_its_result() -> None:
+    call = ToolCall("c1", "", None, "the call names no tool", "{}")
+    history = (UserMessage("t"), AssistantMessage("I look.", calls=(call,)), ToolMessage("c1", "", "error"))
+    assert speech().encode(Request("s", history, OFFERED)).messages == history
+
+
 def test_an_action_that_was_cut_is_said_again_as_it_came() -> None:
     cut = '{"tool": "read_file", "pa'
     sent = speech("json").encode(Request("s", (UserMessage("t"), AssistantMessage(cut)), OFFERED))

@@ -49,6 +49,7 @@ ATTEMPTS = [
     "<tool_call>read_file</tool_call>",
     "ACTION:\nWRITE a.py\nx",
     '{"nothing": 1}',
+    '[{"tool": "read_file", "path": "a.py"}]',
     '{"final": " "}',
     "<think>never ends",
     "",

@@ -144,7 +144,7 @@ def unbacked_claims(text: str, events: Iterable[ev.Event | ev.Unknown]) -> list[
             files = [name for name in named if not any(same_file(p, name) for p in changed)]
             before = sentence[: match.start()]
             if files and not _NEGATED.search(before) and not _OTHERS.search(before):
-                that = "that file" if len(files) == 1 else listed(files)
+                that = "that file" if len(named) == 1 else listed(files)
                 claims.append(f'the answer says "{_short(match[0])}", but nothing changed {that}')
         for match in _DELETED.finditer(sentence):
             named = files_in(match[1] or match[2])
