@@ -182,7 +182,7 @@ def test_a_folder_counts_from_the_moment_it_is_trusted(shell: Shell) -> None:
         after = shell.run("-p", "hi")
         shell.write(".tui_agent/config.toml", "[profiles.local]\nmodel = 'changed'\n")
         changed = shell.run("-p", "hi")
-        shell.run("trust", "--forget")
+        taken = shell.run("trust", "--forget")
         forgotten = shell.run("-p", "hi")
     assert [body["model"] for body in server.bodies] == ["m", "theirs", "m", "m"]
     assert "folder not trusted" in before.err
@@ -192,6 +192,9 @@ def test_a_folder_counts_from_the_moment_it_is_trusted(shell: Shell) -> None:
     )
     assert "config changed since you trusted it" in changed.err
     assert "folder not trusted" in forgotten.err
+    assert taken.out == (
+        f"not trusted: {shell.work}\n  a window that is open keeps what it was given until it is closed\n"
+    )
     assert (shell.data / "trust.toml").stat().st_mode & 0o777 == 0o600
 
 

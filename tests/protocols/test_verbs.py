@@ -212,6 +212,7 @@ def test_what_cannot_be_carried_is_refused(call: ToolCall | Final, why: str) -> 
         ("PATCH a", "missing_old"),
         ("WRITE a\nx\nOBSERVATION:\nwrote\n\nACTION:\nWRITE b\ny\nEND", "missing_end"),
         ("WRITE a\nx\nOBSERVATION:\nwrote\n\nACTION: WRITE b\ny\nEND", "missing_end"),
+        ("WRITE a\nx\nACTION: WRITE b\ny\nEND", "missing_end"),
         ("WRITE a\nx\n\nACTION:\nPATCH b\nOLD\ny\nNEW\nz\nEND", "missing_end"),
         ("PATCH a\nOLD\nx\nNEW\ny\nOBSERVATION:\nok\n\nACTION:\nWRITE b\nz\nEND", "missing_end"),
         ("PATCH a\nOLD\nx\nNEW\nOBSERVATION:\nWRITE is a verb\nEND", "missing_end"),
@@ -276,6 +277,11 @@ def test_a_long_file_is_read_on(reply: str) -> None:
 @pytest.mark.parametrize("reply", ["```\nDONE a\nb\n```", "DONE a\nb\n```", "ACTION: DONE a\nb\n\nOBSERVATION: passed"])
 def test_a_summary_keeps_its_lines_and_nothing_else(reply: str) -> None:
     assert parse(reply) == Final("a\nb")
+
+
+@pytest.mark.parametrize("path", ["List<int>", "<main>.txt"])
+def test_a_name_that_only_holds_angle_brackets_is_no_placeholder(path: str) -> None:
+    assert parse(f"READ {path}") == ToolCall("", "read_file", {"path": path})
 
 
 def test_a_code_block_in_a_summary_is_kept() -> None:

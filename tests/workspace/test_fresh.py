@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -75,6 +76,29 @@ def test_a_file_that_came_or_went_meanwhile(desk):
     create = asyncio.run(desk.workspace.prepare(ToolCall("c", "write_file", {"path": "b.txt", "content": "new\n"})))
     desk.put("b.txt", "mine\n")
     assert fresh(desk, create) == WriteBytes("b.txt", b"mine\n", b"new\n")
+
+
+def test_a_skipped_change_of_a_file_that_went_is_not_made(desk):
+    desk.put("a.txt", OLD)
+    skipped = prepared(desk, path="a.txt", old="\n5\n", new="\nfive\n")
+    (desk.root / "a.txt").unlink()
+    outcome = asyncio.run(desk.workspace.apply_parked(skipped))
+    assert (outcome.receipt, outcome.note) == (None, "gone meanwhile")
+    assert desk.tree() == {}
+
+
+def test_hunks_left_out_of_a_file_whose_old_copy_is_not_held_are_no_change(desk):
+    whole = "".join(f"{n}\n" for n in range(30))
+    desk.put("a.txt", whole)
+    request = prepared(
+        desk, "write_file", path="a.txt", content=whole.replace("\n3\n", "\nthree\n").replace("\n27\n", "\nx\n")
+    )
+    done = asyncio.run(
+        desk.workspace.commit(request, Decision(request.id, "yes", chosen=frozenset({1})), lambda _: None)
+    )
+    assert asyncio.run(desk.workspace.left_out(request.call, done.receipt)) is not None
+    gone = replace(done.receipt, after="0" * 64)
+    assert asyncio.run(desk.workspace.left_out(request.call, gone)) is None
 
 
 def test_another_place_is_no_present_text(desk, tmp_path):

@@ -38,6 +38,8 @@ def run(options: argparse.Namespace) -> int:
     before = {want.name: store.accepted(root, want.name) for want in shown}
     answer = store.answer(root, trusted=not options.forget, shown=shown, check=check)
     print(plain(f"{'trusted' if answer.trusted else 'not trusted'}: {answer.root}"))
+    if options.forget:
+        print("  a window that is open keeps what it was given until it is closed")
     for want in shown:
         print(plain(f"  counts from now on: {want.name}   {want.path}   sha256 {want.digest[:12]}"))
         old = before[want.name]
