@@ -247,10 +247,19 @@ def test_a_change_until_the_last_moment_is_seen(tmp_path: Path, point: str) -> N
     assert tree(root) == {"keep.txt": b"keep", "sub": None, "sub/a.txt": b"mine"}
 
 
+@pytest.mark.parametrize("links", [True, False], ids=["links", "a file system without hard links"])
 @pytest.mark.parametrize("point", ["commit", "temp", "write", "fsync", "rename"])
-def test_a_file_that_appears_is_never_overwritten(tmp_path: Path, point: str) -> None:
+def test_a_file_that_appears_is_never_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, links: bool
+) -> None:
     root = tmp_path / "ws"
     prepare(root, None)
+
+    def no_links(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    if not links:
+        monkeypatch.setattr(os, "link", no_links)
 
     def appear() -> None:
         (root / "sub").mkdir(exist_ok=True)
@@ -259,6 +268,31 @@ def test_a_file_that_appears_is_never_overwritten(tmp_path: Path, point: str) ->
     with pytest.raises(ToolError, match="appeared"):
         commit(root, None, b"new", at_point(point, appear))
     assert tree(root) == {"keep.txt": b"keep", "sub": None, "sub/a.txt": b"mine"}
+
+
+def test_a_file_of_a_workspace_that_is_gone_is_not_called_missing(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    prepare(root, b"old")
+    disk = Disk(Anchor.at(root))
+    place = disk.anchor.resolve("sub/a.txt")
+    shutil.rmtree(root)
+    with pytest.raises(ToolError):
+        disk.content(place)
+
+
+def test_to_delete_a_file_no_folder_is_made(tmp_path: Path) -> None:
+    root, made = tmp_path / "ws", []
+    prepare(root, b"old")
+
+    def gone() -> None:
+        shutil.rmtree(root / "sub")
+
+    def reach(name: str) -> None:
+        gone() if name == "commit" else made.append(name)
+
+    with pytest.raises(FileNotFoundError):
+        commit(root, b"old", None, reach)
+    assert (made, tree(root)) == ([], {"keep.txt": b"keep"})
 
 
 @pytest.mark.parametrize("point", ["commit", "temp", "rename"])

@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -227,7 +228,7 @@ def test_a_file_that_the_person_replaced_is_asked_about_before_its_permissions_g
 
 
 @pytest.mark.parametrize("script", ["chmod 666 f", "echo new > f"])
-@pytest.mark.parametrize("meanwhile", ["locked", "replaced"])
+@pytest.mark.parametrize("meanwhile", ["locked", "rewritten", "replaced"])
 def test_what_the_person_does_between_the_plan_and_the_key_stays(command_desk, script: str, meanwhile: str) -> None:
     desk = command_desk(sh(script))
     file = desk.put("f", "old\n")
@@ -238,12 +239,22 @@ def test_what_the_person_does_between_the_plan_and_the_key_stays(command_desk, s
     assert [step.state for step in steps] == ["ready"]
     if meanwhile == "locked":
         file.chmod(0o400)
+    elif meanwhile == "rewritten":
+        file.write_text("the person's own\n")
     else:
         desk.put("mine", "the person's own\n").chmod(0o600)
         (desk.root / "mine").rename(file)
     before = tree(desk.root)
     assert [outcome.status for outcome in asyncio.run(desk.workspace.undo(steps))] == ["refused"]
     assert tree(desk.root) == before
+
+
+def test_where_only_permissions_go_back_the_text_is_shown_as_it_is(command_desk) -> None:
+    desk = command_desk(sh("chmod 755 f"))
+    desk.put("f", "old\n").chmod(0o600)
+    (step,) = planned(desk, desk.call("run_shell", script="x").receipt).values()
+    desk.put("f", "newer\n")
+    assert asyncio.run(desk.workspace.versions(replace(step, target="0" * 64, now="0" * 64))) == (b"newer\n",) * 2
 
 
 def test_a_folder_that_a_command_made_is_in_its_receipt(command_desk) -> None:
