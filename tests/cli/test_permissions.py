@@ -243,9 +243,9 @@ async def test_an_unseen_edit_counts_in_every_later_run_of_its_session(shell: Sh
     settings = Settings(checks={str(shell.work): ("true",)}, sandbox="none")
     session = Session(Terms(shell.work, settings, paths, trusted=True), ask)
     session.use(scripted([edit("a"), {"text": "1"}, edit("b"), {"text": "2"}, edit("c"), {"text": "3"}]), PROFILE)
-    asking = session.workspace.permissions
+    asking = session._policy
     for policy in (asking, replace(asking, cli_yes=True), asking):
-        session.workspace.permissions = policy
+        session._policy = policy  # what is allowed is decided anew as each run begins
         async with aclosing(session.run("edit")) as events:
             async for _ in events:
                 pass
