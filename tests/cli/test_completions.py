@@ -71,7 +71,7 @@ CASES = [
     ("tui-agent --model ", []),
     ("tui-agent --theme colour", ["colour-blind"]),
     ("tui-agent --theme d", ["dark", "dracula"]),
-    ("tui-agent keys pane.", ["pane.diff", "pane.files", "pane.next"]),
+    ("tui-agent keys pane.", ["pane.diff", "pane.files", "pane.message", "pane.next", "pane.transcript", "pane.tree"]),
     ("tui-agent keys pane.files scroll.e", ["scroll.end"]),
     ("tui-agent -p x conf", []),
     ("tui-agent demo conf", []),

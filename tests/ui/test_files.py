@@ -143,6 +143,20 @@ async def test_a_page_of_files_goes_when_something_comes_of_it(tmp_path: Path) -
             assert tree.is_on_screen is not covers
 
 
+async def test_what_files_cover_has_nothing_below(tmp_path: Path) -> None:
+    lines = "\n\n".join(f"line {n}" for n in range(60))
+    async with running(tmp_path, scripted([{"text": lines}]), (40, 20)) as (app, pilot):
+        app.talk.send("go")
+        await until(lambda: not app.talk.working and app.main.transcript.scroll_offset.y > 0)
+        await pilot.press("ctrl+home")
+        await until(lambda: app.main._footer.state.below > 0)
+        below = app.main._footer.state.below
+        await pilot.press("ctrl+t")
+        await until(lambda: app.main._footer.state.below == 0 and app.main._side.files.is_on_screen)
+        await pilot.press("ctrl+t")
+        await until(lambda: app.main._footer.state.below == below)
+
+
 async def test_each_pane_has_a_key_that_leads_to_it(tmp_path: Path) -> None:
     for size in ((40, 20), (80, 24), (120, 40)):
         async with running(tmp_path, scripted([]), size) as (app, pilot):

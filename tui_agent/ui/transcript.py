@@ -63,7 +63,7 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings()]
 
     below: reactive[int] = reactive(0, repaint=False)
-    """Rows below the last visible one."""
+    """Rows below the last visible one; none while something else covers it."""
 
     marked: reactive[range] = reactive(range(0), repaint=False)
     """Visible rows of the entry with the cursor, from 0 at the top of the view."""
@@ -204,7 +204,8 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
                 self._go(self.max_scroll_y if self._follow else top + shift)
         finally:
             self._settling = False
-        self.below = max(0, self._layout.total - self.scroll_offset.y - self.size.height)
+        shown = self.display and self.size.height
+        self.below = max(0, self._layout.total - self.scroll_offset.y - self.size.height) if shown else 0
         self.news = 0 if self._follow else max(0, min(self.news, self.below))
         self._mark()
 
@@ -229,6 +230,14 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
     def watch_below(self, below: int) -> None:
         """Tell the footer."""
         self.post_message(self.BelowChanged(self, below))
+
+    def on_hide(self) -> None:
+        """Something covers it."""
+        self.below = 0
+
+    def on_show(self) -> None:
+        """It is looked at again."""
+        self._settle()
 
     def on_resize(self, event: events.Resize) -> None:
         """Wrap again: what is visible now, the rest when it is looked at."""
