@@ -204,8 +204,8 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
                 self._go(self.max_scroll_y if self._follow else top + shift)
         finally:
             self._settling = False
-        shown = self.display and self.size.height
-        self.below = max(0, self._layout.total - self.scroll_offset.y - self.size.height) if shown else 0
+        height = self.size.height if self.display else 0
+        self.below = max(0, self._layout.total - self.scroll_offset.y - height) if height else 0
         self.news = 0 if self._follow else max(0, min(self.news, self.below))
         self._mark()
 
@@ -231,13 +231,11 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         """Tell the footer."""
         self.post_message(self.BelowChanged(self, below))
 
-    def on_hide(self) -> None:
-        """Something covers it."""
-        self.below = 0
-
     def on_show(self) -> None:
-        """It is looked at again."""
+        """It is looked at again, or no more."""
         self._settle()
+
+    on_hide = on_show
 
     def on_resize(self, event: events.Resize) -> None:
         """Wrap again: what is visible now, the rest when it is looked at."""
