@@ -67,9 +67,10 @@ async def idle(app: AgentApp) -> None:
 
 
 async def answer(app: AgentApp, pilot: Pilot[int], key: str) -> None:
-    await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed and app.screen.view.counts)
-    await pilot.pause()  # what counts as seen is drawn
+    await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
     if key == "y":  # what was not on screen yet would have to be confirmed twice
+        await until(lambda: app.screen.view.counts)
+        await pilot.pause()  # what counts is drawn
         await pilot.press("pagedown", "pagedown")
     await pilot.press(key)
 
