@@ -79,7 +79,7 @@ async def measure(effect: WriteBytes) -> str:
         watch = asyncio.create_task(stalls(late))
         start = perf_counter()
         asking = asyncio.create_task(ask_on_screen(app, (request,)))
-        await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.view.seen > 0)
+        await until(lambda: isinstance(app.screen, ApprovalScreen) and app.screen.view.drawn > 0)
         first = perf_counter() - start
         assert isinstance(app.screen, ApprovalScreen)
         view = app.screen.view
@@ -105,7 +105,7 @@ def one_line(size: int) -> WriteBytes:
 
 
 def _shown_anew(pane: Review, before: WrapView | None) -> bool:
-    return pane.view is not None and pane.view is not before and pane.view.seen > 0
+    return pane.view is not None and pane.view is not before and pane.view.drawn > 0
 
 
 async def review(count: int) -> str:
@@ -135,7 +135,7 @@ async def review(count: int) -> str:
         start = perf_counter()
         pane = Review(World(files, nothing, nothing, unopened, page=unread, present=gone, keep=lambda _: None))
         app.push_screen(pane)
-        await until(lambda: pane.view is not None and pane.view.seen > 0)
+        await until(lambda: pane.view is not None and pane.view.drawn > 0)
         first = perf_counter() - start
         await until(lambda: not pane.sums.more)
         complete = perf_counter() - start
