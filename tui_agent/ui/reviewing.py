@@ -61,11 +61,8 @@ async def outside(app: App[Any], act: Callable[[], None]) -> None:
     with lent(app):
         try:
             await asyncio.to_thread(act)
-        except (
-            EditorError,
-            ConfigError,
-        ) as error:  # Textual takes the terminal back only when nothing is raised in here
-            failed = error
+        except (EditorError, ConfigError) as error:
+            failed = error  # Textual takes the terminal back only when nothing is raised in here
     if failed is not None:
         raise failed
 
